@@ -89,6 +89,37 @@ struct tsr_residual_model {
     uint8_t mantissa[TSR_MODEL_TABLES];                   /* rANS: of the tables' descriptions */
 };
 
+/* What the trial of anchors (FORMAT.md 7.10) sums up of a table's counts, symbol by symbol, in any order. */
+struct tsr_trial_sums {
+    uint64_t inside, raw_bits;
+    uint32_t total, used, gaps;
+};
+
+/* before: the count of the symbol before; of the first symbol anything but 0. */
+TSR_HD void tsr_add_trial_count(struct tsr_trial_sums *sums, int symbol, uint32_t count, uint32_t before)
+{
+    if (count == 0) return;
+    sums->inside += tsr_count_cost(count);
+    sums->raw_bits += (uint64_t)count * (uint32_t)tsr_symbol_raw_bits(symbol);
+    sums->total += count;
+    sums->used++;
+    sums->gaps += before == 0;
+}
+
+/* What the symbols cost, with the table's description. */
+TSR_HD uint64_t tsr_trial_cost(const struct tsr_trial_sums *sums)
+{
+    if (sums->total == 0) return 0;
+    return sums->raw_bits * TSR_COST_BIT + tsr_symbols_cost(tsr_count_cost(sums->total), sums->inside) +
+           tsr_description_cost(sums->used, sums->gaps);
+}
+
+/* Is a plane anchored, where all tables of the trial cost this much? */
+TSR_HD bool tsr_trial_takes_anchors(uint64_t plain, uint64_t anchored)
+{
+    return anchored < plain;
+}
+
 TSR_HD int tsr_model_cells(const struct tsr_residual_model *model)
 {
     return (model->activity_cuts + 1) * (model->intensity_cuts + 1);

@@ -1,9 +1,10 @@
 /* tessera-bench engine: whole frames through the engines. 8-bit gray is coded by path T at QP 20 (or --qp) and without
- * loss, at effort 1 by two coders and at effort 5 by all three. Deeper gray is coded by path P at several efforts. The
- * CUDA row is device-resident: from samples in device memory to finished payloads and code tables in device memory,
- * with ranges, histograms, training, table building, scans and assembly. The CPU row is the CPU engine on all threads,
- * with fewer frames. Only the total length of the payloads is compared with the CPU engine's here;
- * tests/equality/same_files.sh compares every byte. An effort among the options leaves only the rows of that effort. */
+ * loss, at effort 1 by two coders and at effort 5 by all three. Deeper gray, and colours of files, are coded by path P
+ * at several efforts. The CUDA row is device-resident: from samples in device memory to finished payloads and code
+ * tables in device memory, with ranges, histograms, training, table building, scans and assembly. The CPU row is the
+ * CPU engine on all threads, with fewer frames. Only the total length of the payloads is compared with the CPU
+ * engine's here; tests/equality/same_files.sh compares every byte. An effort among the options leaves only the rows of
+ * that effort. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +35,11 @@ struct engine_run {
 /* One set of pictures on both sides, coded in several ways. */
 struct engine_input {
     struct tsr_engine *cpu, *cuda; /* cuda: NULL without a GPU */
-    const struct bench_pictures *pictures;
-    uint32_t frames, distinct; /* the distinct frames are repeated */
-    bool is_deep;              /* 16 bits a sample; else 8 */
+    const char *name;
+    struct tsr_image image; /* of one frame */
+    const uint8_t *from;    /* the distinct frames, which are repeated */
+    uint32_t frames, distinct;
+    bool is_predicted; /* coded by path P; else by path T */
     uint8_t *rasters, *d_rasters;
 };
 
@@ -123,7 +126,7 @@ static const struct tsr_kernel_row *cuda_row(const struct engine_job *job)
 
 static size_t frame_bytes_of(const struct engine_input *input)
 {
-    return (size_t)input->pictures->columns * input->pictures->rows * (input->is_deep ? 2 : 1);
+    return (size_t)(tsr_frame_bits(&input->image) / 8);
 }
 
 /* Measures the GPU's row, if there is one. */
@@ -191,15 +194,9 @@ static void measure_cpu(struct bench *bench, struct bench_workload *workload, co
 static void measure(struct bench *bench, const struct engine_input *input, struct tsr_coding coding)
 {
     static struct bench_workload workload;
-    const struct bench_pictures *pictures = input->pictures;
-    struct engine_job job = {.engine = input->cpu, .rasters = input->rasters, .coding = coding};
-    job.image = (struct tsr_image){.columns = pictures->columns,
-                                   .rows = pictures->rows,
-                                   .frames = input->frames,
-                                   .components = 1,
-                                   .bits_allocated = input->is_deep ? 16 : 8,
-                                   .bits_stored = (uint8_t)(input->is_deep ? pictures->deep_bits : 8)};
-    job.image.high_bit = (uint8_t)(job.image.bits_stored - 1);
+    const struct tsr_image *image = &input->image;
+    struct engine_job job = {.engine = input->cpu, .image = *image, .rasters = input->rasters, .coding = coding};
+    job.image.frames = input->frames;
     struct engine_job device_job = job;
     device_job.engine = input->cuda;
     device_job.rasters = input->d_rasters;
@@ -208,10 +205,11 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     char what[32] = "without loss";
     if (coding.lossy) snprintf(what, sizeof what, "QP %g", (double)coding.qp_eighths / TSR_QP_UNIT);
     if (coding.path == TSR_PATH_PREDICT)
-        snprintf(what, sizeof what, "%d bits, effort %d", pictures->deep_bits, coding.effort);
+        snprintf(what, sizeof what, "%s%d bits, effort %d", image->components >= 3 ? "colours, " : "",
+                 image->bits_stored, coding.effort);
     workload = (struct bench_workload){.in_bytes = (double)frame_bytes_of(input) * input->frames};
-    snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s, effort %d", pictures->name,
-             input->frames, pictures->columns, pictures->rows, what, tsr_coder_name(coding.coder), coding.effort);
+    snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s, effort %d", input->name,
+             input->frames, image->columns, image->rows, what, tsr_coder_name(coding.coder), coding.effort);
     if (input->cuda && !has_room(bench, &workload, &device_job)) return;
     job.frames = input->distinct;
     job.frame_bytes = bench_take(ON_HOST, input->distinct * sizeof *job.frame_bytes);
@@ -222,11 +220,11 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     const uint64_t payload_bytes = payload_bytes_of(input, by_frame, input->frames);
     workload.out_bytes = (double)payload_bytes;
     snprintf(workload.notes, sizeof workload.notes, "%spayloads take %.3f bits a sample\n",
-             input->is_deep ? "" : "GB/s are GPix/s; ",
-             (input->is_deep ? 16 : 8) * workload.out_bytes / workload.in_bytes);
+             image->bits_allocated == 8 && image->components == 1 ? "GB/s are GPix/s; " : "",
+             image->bits_allocated * workload.out_bytes / workload.in_bytes);
     char panel[PLOT_TEXT], size[32];
     snprintf(panel, sizeof panel, "effort %d, with %s, %s", coding.effort, tsr_coder_name(coding.coder), what);
-    snprintf(size, sizeof size, "%u x %u", pictures->columns, pictures->rows);
+    snprintf(size, sizeof size, "%u x %u", image->columns, image->rows);
     workload.panel = panel;
     workload.group = size;
     bench_find_limits(bench, &workload, false);
@@ -240,8 +238,7 @@ static void repeat_frame(void *context, unsigned index)
 {
     const struct engine_input *input = context;
     const size_t bytes = frame_bytes_of(input);
-    const uint8_t *from = input->is_deep ? (const uint8_t *)input->pictures->deep : input->pictures->luma;
-    memcpy(input->rasters + index * bytes, from + index % input->distinct * bytes, bytes);
+    memcpy(input->rasters + index * bytes, input->from + index % input->distinct * bytes, bytes);
 }
 
 static bool is_wanted(const struct bench_options *options, int effort)
@@ -294,27 +291,59 @@ static void measure_prediction(struct bench *bench, const struct engine_input *i
     }
 }
 
-/* Repeats the frames of the pictures up to this number of bytes, and measures them. */
-static void measure_pictures(struct bench *bench, struct engine_input *input, const struct bench_pictures *pictures,
-                             bool is_deep, size_t bytes)
+/* Repeats the distinct frames, of which there are this many, up to this number of bytes, and measures them. */
+static void measure_repeated(struct bench *bench, struct engine_input *input, uint32_t frames, size_t bytes)
 {
-    input->pictures = pictures;
-    input->is_deep = is_deep;
     const size_t frame_bytes = frame_bytes_of(input);
     input->frames = bytes > frame_bytes ? (uint32_t)(bytes / frame_bytes) : 1;
-    input->distinct = pictures->frames < input->frames ? pictures->frames : input->frames;
+    input->distinct = frames < input->frames ? frames : input->frames;
     const size_t all_bytes = frame_bytes * input->frames;
     if (input->cuda && 3.0 * (double)all_bytes > (double)bench->device.free_bytes) {
-        bench_say(bench, "\n%s, %u frames, is left out: the GPU has too little memory", pictures->name, input->frames);
+        bench_say(bench, "\n%s, %u frames, is left out: the GPU has too little memory", input->name, input->frames);
         return;
     }
     input->rasters = bench_take(ON_HOST, all_bytes + 16);
     tsr_pool_run(bench->pool, repeat_frame, input, input->frames);
     input->d_rasters = input->cuda ? bench_take(ON_DEVICE, all_bytes + 16) : NULL;
     if (input->cuda) bench_copy(ON_DEVICE, input->d_rasters, ON_HOST, input->rasters, all_bytes);
-    (is_deep ? measure_prediction : measure_transform)(bench, input);
+    (input->is_predicted ? measure_prediction : measure_transform)(bench, input);
     if (input->cuda) bench_give(ON_DEVICE, input->d_rasters);
     bench_give(ON_HOST, input->rasters);
+}
+
+static void measure_pictures(struct bench *bench, struct engine_input *input, const struct bench_pictures *pictures,
+                             bool is_deep, size_t bytes)
+{
+    input->name = pictures->name;
+    input->is_predicted = is_deep;
+    input->from = is_deep ? (const uint8_t *)pictures->deep : pictures->luma;
+    input->image = (struct tsr_image){.columns = pictures->columns,
+                                      .rows = pictures->rows,
+                                      .frames = 1,
+                                      .components = 1,
+                                      .bits_allocated = is_deep ? 16 : 8,
+                                      .bits_stored = (uint8_t)(is_deep ? pictures->deep_bits : 8)};
+    input->image.high_bit = (uint8_t)(input->image.bits_stored - 1);
+    measure_repeated(bench, input, pictures->frames, bytes);
+}
+
+/* Measures the colour frames of the files. */
+static void measure_colours(struct bench *bench, struct engine_input *input, size_t bytes)
+{
+    int count;
+    struct bench_frames *sets = bench_find_frames(bench, &count);
+    for (int i = 0; i < count; i++) {
+        if (sets[i].image.components >= 3) {
+            input->name = sets[i].name;
+            input->image = sets[i].image;
+            input->from = sets[i].rasters;
+            input->is_predicted = true;
+            measure_repeated(bench, input, sets[i].frames, bytes);
+        }
+        free(sets[i].rasters);
+        free(sets[i].decoded);
+    }
+    free(sets);
 }
 
 static struct tsr_engine *take_engine(const struct bench *bench, enum tsr_engine_choice kind)
@@ -359,6 +388,7 @@ void bench_engine(struct bench *bench)
         bench_free_pictures(&pictures[i]);
     }
     free(pictures);
+    if (o->takes_files) measure_colours(bench, &input, (size_t)(mib * (1 << 20)));
     if (o->effort == 0) bench_decode(bench, input.cpu);
     tsr_engine_destroy(input.cpu);
     if (input.cuda) tsr_engine_destroy(input.cuda);

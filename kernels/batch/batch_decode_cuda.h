@@ -78,6 +78,13 @@ TSR_HD bool tsr_cuda_can_decode(const struct tsr_image *image)
     return image->bits_allocated == 8 || image->bits_allocated == 16;
 }
 
+/* True for images whose anchored planes (FORMAT.md 7.10) the stages decode. Encoders anchor colours alone; other images
+ * are spared the launches. */
+TSR_HD bool tsr_cuda_decodes_anchors(const struct tsr_image *image)
+{
+    return image->components >= 3;
+}
+
 /* A tile's place in its plane as it lies on the device; the plane's samples are from plane * plane_samples on. */
 TSR_HD struct tsr_tile tsr_decode_tile_at(const struct tsr_cuda_decode_batch *b, uint32_t number)
 {

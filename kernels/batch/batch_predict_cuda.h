@@ -37,6 +37,10 @@ struct tsr_device_totals {
     unsigned long long cost[TSR_LABELS_LIMIT], samples[TSR_LABELS_LIMIT];
 };
 
+/* What stands for a sample at its code's place until codes do, where planes try anchors: its anchored residual, folded,
+ * and the bin of its anchor. FORMAT.md 7.10. */
+enum { TSR_DEVICE_ANCHOR_SHIFT = 16 };
+
 /* Counts of a plane's samples by bin, as tsr_bin_counts. */
 struct tsr_device_bins {
     uint32_t activity[64];
@@ -70,6 +74,8 @@ struct tsr_predict_batch {
     struct tsr_cuda_batch b; /* samples are values until tsr_predict_indices, then x */
     bool rans;
     int32_t period, cuts_period;     /* as tsr_context_plan has them */
+    bool tries_anchors;              /* there is a trial of all planes with linear predictors (FORMAT.md 7.10) */
+    bool in_trial;                   /* not part of the layout: what counts below is counted for the trial */
     struct tsr_launch_policy launch; /* not part of the layout: the first one, unless the caller sets another */
     int plan_count;                  /* 0: the median edge predictor alone */
     struct tsr_training_plan plan[TSR_DEVICE_PLANS];
@@ -103,22 +109,44 @@ struct tsr_predict_batch {
     struct tsr_predictor_model *trial;                   /* by plan and plane */
     struct tsr_codeword (*label_code)[TSR_LABELS_LIMIT]; /* by plane, TSR_LABEL_TABLES_LIMIT */
     uint8_t *final_label;                                /* by tile and block */
-    struct tsr_device_bins *bins;                        /* by plane */
-    struct tsr_device_groups *groups;                    /* by plane */
-    uint32_t *counts;                                    /* by plane, cell_counts */
+    struct tsr_device_bins *bins;                        /* by set */
+    struct tsr_device_groups *groups;                    /* by set */
+    uint32_t *counts;                                    /* by set, cell_counts */
     struct tsr_device_codes *codes;                      /* by plane */
     struct tsr_predictor_model *predictor;               /* by plane; a result */
     struct tsr_residual_model *residual;                 /* by plane; a result */
+    struct tsr_residual_model *anchored_residual;        /* by plane; of the trial */
 };
 
-/* True for what these stages can do. They know no anchored residuals (FORMAT.md 7.10), so what may have them is not
- * theirs. */
+/* Sets of counts: one a plane. Where planes try anchors, as many follow, of the planes with anchored residuals. */
+TSR_HD uint32_t tsr_predict_sets(const struct tsr_predict_batch *p)
+{
+    return p->tries_anchors ? 2 * p->b.shape.planes : p->b.shape.planes;
+}
+
+TSR_HD uint32_t tsr_plane_of_set(const struct tsr_predict_batch *p, uint32_t set)
+{
+    return set < p->b.shape.planes ? set : set - p->b.shape.planes;
+}
+
+TSR_HD struct tsr_residual_model *tsr_residual_of_set(const struct tsr_predict_batch *p, uint32_t set)
+{
+    return set < p->b.shape.planes ? &p->residual[set] : &p->anchored_residual[set - p->b.shape.planes];
+}
+
+/* Has a set counts? Constant planes have none, and those without linear predictors none with anchors. */
+TSR_HD bool tsr_set_is_there(const struct tsr_predict_batch *p, uint32_t set)
+{
+    const uint32_t plane = tsr_plane_of_set(p, set);
+    return p->b.shared.plane[plane].range > 1 && (set == plane || p->predictor[plane].set != 0);
+}
+
+/* True for what these stages can do. */
 static inline bool tsr_cuda_can_predict(const struct tsr_image *image, const struct tsr_coding *coding)
 {
     return coding->path == TSR_PATH_PREDICT &&
            (coding->coder == TSR_CODER_HUFFMAN || coding->coder == TSR_CODER_RANS) &&
-           (image->bits_allocated == 8 || image->bits_allocated == 16) &&
-           !tsr_tries_anchors(tsr_effort_plan(coding->effort), image);
+           (image->bits_allocated == 8 || image->bits_allocated == 16);
 }
 
 #ifdef __cplusplus
@@ -139,6 +167,10 @@ int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stre
 int tsr_predict_bins(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_cuts(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_cells(const struct tsr_predict_batch *batch, cudaStream_t stream);
+/* The trial, all of it: which planes are anchored, with their cuts. What of its counts is in the way is cleared. */
+int tsr_predict_anchors(const struct tsr_predict_batch *batch, cudaStream_t stream);
+/* The trial's counts by cell to its tables, their costs, and the choice. */
+int tsr_predict_choice(const struct tsr_predict_batch *trial, cudaStream_t stream);
 /* Counts to tables. */
 int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream);
 /* Samples to codes; codes to words. */

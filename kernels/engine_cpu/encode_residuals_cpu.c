@@ -72,17 +72,10 @@ static uint64_t cost_of(const struct tsr_symbol_counts *symbols, int tables)
     for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tables; t++) {
         const bool special = t < TSR_FIRST_RESIDUAL_TABLE;
         const uint32_t *const count = special ? symbols->special[t] : symbols->cell[t - TSR_FIRST_RESIDUAL_TABLE];
-        uint64_t inside = 0;
-        uint32_t total = 0, used = 0, gaps = 0;
-        for (int s = 0; s < (special ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS); s++) {
-            if (count[s] == 0) continue;
-            inside += tsr_count_cost(count[s]);
-            total += count[s];
-            used++;
-            gaps += s > 0 && count[s - 1] == 0;
-            cost += (uint64_t)count[s] * (uint32_t)tsr_symbol_raw_bits(s) * TSR_COST_BIT;
-        }
-        if (total > 0) cost += tsr_symbols_cost(tsr_count_cost(total), inside) + tsr_description_cost(used, gaps);
+        struct tsr_trial_sums sums = {0};
+        for (int s = 0; s < (special ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS); s++)
+            tsr_add_trial_count(&sums, s, count[s], s > 0 ? count[s - 1] : 1);
+        cost += tsr_trial_cost(&sums);
     }
     return cost;
 }
@@ -153,7 +146,7 @@ static void choose_anchors(struct tsr_plane_work *work)
         cost[anchored] = cost_of(&work->space->counts[0].symbols, work->plane->residual.tables);
     }
     work->contexts = plan;
-    work->plane->predictor.anchored = cost[1] < cost[0];
+    work->plane->predictor.anchored = tsr_trial_takes_anchors(cost[0], cost[1]);
     take_cuts(&work->plane->residual, &cuts[work->plane->predictor.anchored]);
 }
 

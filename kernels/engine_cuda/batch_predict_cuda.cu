@@ -34,6 +34,7 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     const struct tsr_context_plan contexts = tsr_context_plan(effort, coding->coder, samples);
     p.period = contexts.period;
     p.cuts_period = contexts.cuts_period;
+    p.tries_anchors = p.plan_count > 0 && tsr_tries_anchors(effort, image);
     p.activity_groups = contexts.activity_groups;
     p.intensity_groups = contexts.intensity_groups;
     p.cells = (uint32_t)(p.activity_groups * p.intensity_groups);
@@ -55,6 +56,25 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
         if ((n + 1) * (n + 2) / 2 > p.class_products) p.class_products = (n + 1) * (n + 2) / 2;
         if (p.plan[i].classes > p.class_count) p.class_count = p.plan[i].classes;
     }
+}
+
+/* Takes room for the sets of counts, which are cleared. */
+void take_counts(tsr_predict_batch &p, uint8_t *base, size_t &used)
+{
+    const size_t sets = tsr_predict_sets(&p);
+    tsr_take_array(p.bins, base, used, sets);
+    tsr_take_array(p.counts, base, used, sets * p.cell_counts);
+    if (p.tries_anchors) tsr_take_array(p.anchored_residual, base, used, p.b.shape.planes);
+}
+
+/* Makes the choices that a batch's launches leave open. */
+cudaError_t choose_launches(tsr_predict_batch &p)
+{
+    const tsr_batch_shape &of = p.b.shape;
+    tsr_launch_size size = {0, of.planes, of.tiles, of.tile_height, p.lanes, p.period};
+    TSR_CUDA_TRY(tsr_device_processors(&size.processors));
+    p.launch = tsr_choose_launches(p.launch, size);
+    return cudaSuccess;
 }
 
 } // namespace
@@ -84,7 +104,7 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     if (p.rans) tsr_take_array(p.states, base, used, tiles * TSR_LANE_LIMIT);
     b.shared.payload_bytes = planes * tsr_cuda_plane_payload_bytes(&b) + TSR_SPARE_BYTES;
     tsr_take_array(b.shared.payloads, base, used, b.shared.payload_bytes);
-    tsr_take_array(p.groups, base, used, planes);
+    tsr_take_array(p.groups, base, used, tsr_predict_sets(&p));
     tsr_take_array(p.codes, base, used, planes);
     if (p.plan_count > 0) {
         tsr_take_array(p.prediction, base, used, planes * b.shape.plane_samples);
@@ -105,8 +125,7 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
         tsr_take_array(p.products, base, used, planes * p.class_count * p.class_products);
         tsr_take_array(p.trial, base, used, p.plan_count * planes);
     }
-    tsr_take_array(p.bins, base, used, planes);
-    tsr_take_array(p.counts, base, used, planes * p.cell_counts);
+    take_counts(p, base, used);
     const size_t results = used;
     tsr_take_array(b.shared.frame, base, used, frames);
     if (b.shape.packs_colours) tsr_take_array(b.shared.listed, base, used, 3 * (size_t)frames * tsr_listed_words(&b));
@@ -122,14 +141,25 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     return used;
 }
 
+int tsr_predict_anchors(const struct tsr_predict_batch *batch, cudaStream_t stream)
+{
+    tsr_predict_batch trial = *batch;
+    const tsr_image &image = batch->b.shape.image;
+    trial.in_trial = true;
+    trial.period = tsr_trial_period((uint64_t)image.columns * image.rows);
+    TSR_CUDA_TRY(choose_launches(trial));
+    TSR_CUDA_TRY((cudaError_t)tsr_predict_bins(&trial, stream));
+    TSR_CUDA_TRY((cudaError_t)tsr_predict_cuts(&trial, stream));
+    TSR_CUDA_TRY((cudaError_t)tsr_predict_cells(&trial, stream));
+    return tsr_predict_choice(&trial, stream);
+}
+
 int tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     tsr_predict_batch launched = *batch;
     const tsr_predict_batch *const p = &launched;
     const tsr_cuda_batch *const b = &p->b;
-    tsr_launch_size size = {0, b->shape.planes, b->shape.tiles, b->shape.tile_height, p->lanes, p->period};
-    TSR_CUDA_TRY(tsr_device_processors(&size.processors));
-    launched.launch = tsr_choose_launches(p->launch, size);
+    TSR_CUDA_TRY(choose_launches(launched));
     TSR_CUDA_TRY(cudaMemsetAsync(b->shared.cleared, 0, b->shared.cleared_bytes, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_split(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_find_packings(b, stream));
@@ -140,8 +170,12 @@ int tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t
         TSR_CUDA_TRY((cudaError_t)tsr_predict_train(p, stream));
         TSR_CUDA_TRY((cudaError_t)tsr_predict_samples(p, stream));
     }
-    TSR_CUDA_TRY((cudaError_t)tsr_predict_bins(p, stream));
-    TSR_CUDA_TRY((cudaError_t)tsr_predict_cuts(p, stream));
+    if (p->tries_anchors) {
+        TSR_CUDA_TRY((cudaError_t)tsr_predict_anchors(batch, stream));
+    } else {
+        TSR_CUDA_TRY((cudaError_t)tsr_predict_bins(p, stream));
+        TSR_CUDA_TRY((cudaError_t)tsr_predict_cuts(p, stream));
+    }
     TSR_CUDA_TRY((cudaError_t)tsr_predict_cells(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_tables(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_codes(p, stream));

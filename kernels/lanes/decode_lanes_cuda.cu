@@ -1,4 +1,4 @@
-/* Path P's decoder: the lanes of tiles. FORMAT.md sections 7.1 to 7.9; what a lane does with a sample is
+/* Path P's decoder: the lanes of tiles. FORMAT.md sections 7.1 to 7.10; what a lane does with a sample is
  * entropy/lane_sample.h. Tables: lane_tables_cuda.cu. Words: lane_words.cuh. Rows above: lane_rows.cuh.
  *
  * A tile is a group of as many threads of a warp as its lanes are by rule; all groups of a warp tick together. Lanes go
@@ -16,13 +16,12 @@ namespace
 
 /* ---- A tick --------------------------------------------------------------------------------------------- */
 
-/* The code by an activity above 0 and the prediction. */
-__device__ __forceinline__ uint32_t find_code(const lane_frame &f, int32_t activity, int32_t prediction)
+/* The code by an activity above 0 and a bin of intensity or of an anchor. */
+__device__ __forceinline__ uint32_t find_code(const lane_frame &f, int32_t activity, uint32_t bin)
 {
     const tsr_lane_tables *const t = f.tables;
     uint32_t cell = t->row_of_bin[tsr_activity_bin(activity)];
     if (f.has_intensities) {
-        const uint32_t bin = (uint32_t)prediction >> f.shift;
         uint32_t g = t->group_of[bin >> TSR_LANE_BUCKET_BITS];
         while (bin >= t->cut[g]) g++;
         cell += g;
@@ -31,7 +30,7 @@ __device__ __forceinline__ uint32_t find_code(const lane_frame &f, int32_t activ
 }
 
 /* Column number j of a chunk: decodes its sample, if it is live. bad: a symbol that cannot stand there has come. */
-template <int ROWS, bool RANS>
+template <bool RANS, bool ANCHORED>
 __device__ __forceinline__ void decode_sample(const lane_job &job, const lane_frame &f, const chunk_above &a, int j,
                                               bool live, struct tsr_lane_left &left, lane_words &w, uint32_t &bad)
 {
@@ -44,9 +43,12 @@ __device__ __forceinline__ void decode_sample(const lane_job &job, const lane_fr
     above.of_www = a.near.z;
     above.n = a.edge[j + 1];
     above.nw = a.edge[j];
+    above.ne = ANCHORED ? (j + 1 < CHUNK ? a.edge[tsr_min(j + 2, CHUNK)] : a.last_ne) : 0;
     above.activity = (int32_t)(j % 2 ? a.activity[j / 2] >> 16 : a.activity[j / 2] & 0xffffu);
     above.weight = a.weight;
     const int32_t prediction = tsr_lane_prediction(&left, &above, f.range);
+    struct tsr_anchor anchor = {prediction, 0, 0};
+    if (ANCHORED) anchor = tsr_lane_anchor(&left, &above, prediction, f.range);
     const bool coding = live && left.run.left == 0;
     uint32_t code = 0, entry = 0, value = 0, may_run = 0;
     if (coding) {
@@ -55,7 +57,9 @@ __device__ __forceinline__ void decode_sample(const lane_job &job, const lane_fr
             may_run = tsr_quiet_table(left.run.after) == TSR_RUN_TABLE;
             code = may_run ? f.tables->run : f.tables->interruption;
         } else {
-            code = find_code(f, activity, prediction);
+            code = find_code(f, activity,
+                             ANCHORED ? (uint32_t)tsr_lane_anchor_bin(&left, &above, anchor)
+                                      : (uint32_t)prediction >> f.shift);
         }
         if (code & TSR_LANE_NO_CODE) {
             bad = 1;
@@ -76,16 +80,17 @@ __device__ __forceinline__ void decode_sample(const lane_job &job, const lane_fr
             residual = tsr_unfold(value);
         }
     }
-    int32_t sample = tsr_residual_inverse(residual, prediction, f.range);
+    int32_t sample =
+        ANCHORED ? tsr_anchored_sample(anchor, residual, f.range) : tsr_residual_inverse(residual, prediction, f.range);
     if ((uint32_t)sample >= (uint32_t)f.range) {
         if (live) bad = 1;
         sample = live ? prediction : 0;
     }
-    if (live) tsr_lane_step(&left, sample, residual);
+    if (live) tsr_lane_step(&left, sample, ANCHORED ? sample - prediction : residual);
 }
 
 /* Four ticks. */
-template <int ROWS, bool RANS>
+template <int ROWS, bool RANS, bool ANCHORED>
 __device__ __forceinline__ void decode_chunk(const lane_job &job, const lane_frame &f, const chunk_above &a,
                                              int32_t in_row, rows_above<ROWS> &r, struct tsr_run &run, lane_words &w,
                                              uint32_t &bad)
@@ -99,7 +104,7 @@ __device__ __forceinline__ void decode_chunk(const lane_job &job, const lane_fra
     left.run = run;
 #pragma unroll
     for (int j = 0; j < CHUNK; j++) {
-        decode_sample<ROWS, RANS>(job, f, a, j, j < in_row, left, w, bad);
+        decode_sample<RANS, ANCHORED>(job, f, a, j, j < in_row, left, w, bad);
         /* Behind a row's end the last ones are repeated. */
         put_column(r.done, j, left.w);
         put_column(r.mag_done, j, left.magnitude_w);
@@ -126,7 +131,8 @@ __device__ __forceinline__ void store_chunk(const lane_job &job, const lane_fram
 
 /* Decodes the tiles of a warp; ROWS: rows above that predictors look at. False where a lane has seen that its tile is
  * corrupt. */
-template <int ROWS, bool RANS> __device__ __forceinline__ bool decode_tiles(const lane_job &job, uint32_t group)
+template <int ROWS, bool RANS, bool ANCHORED>
+__device__ __forceinline__ bool decode_tiles(const lane_job &job, uint32_t group)
 {
     const lane_frame f = frame_of(job, group);
     rows_above<ROWS> r;
@@ -143,9 +149,9 @@ template <int ROWS, bool RANS> __device__ __forceinline__ bool decode_tiles(cons
         if (at.q == 0) begin_row<ROWS>(r, at.y, first_left, run);
         const bool active = is_active(f, at);
         if (active && f.label && at.q % (TSR_PREDICTOR_BLOCK / CHUNK) == 0) enter_block(f, at);
-        const chunk_above a = look_above<ROWS>(job, f, at, r, active);
+        const chunk_above a = look_above<ROWS, ANCHORED>(job, f, at, r, active);
         const int32_t in_row = active ? f.width - at.q * CHUNK : 0;
-        decode_chunk<ROWS, RANS>(job, f, a, in_row, r, run, w, bad);
+        decode_chunk<ROWS, RANS, ANCHORED>(job, f, a, in_row, r, run, w, bad);
         if (active) store_chunk(job, f, at, r.done, in_row);
         if (++at.q == f.period) {
             at.q = 0;
@@ -194,13 +200,13 @@ __device__ __forceinline__ dealt_tile deal_tile(const tsr_cuda_decode_batch &b, 
 }
 
 /* Are a plane's tables those of this kernel? */
-template <bool DEEP, bool RANS> __device__ __forceinline__ bool is_ours(const tsr_lane_tables *t)
+template <bool DEEP, bool RANS, bool ANCHORED> __device__ __forceinline__ bool is_ours(const tsr_lane_tables *t)
 {
-    return (t->set == TSR_LANE_DEEP_SET) == DEEP && t->rans == RANS;
+    return (t->set == TSR_LANE_DEEP_SET) == DEEP && t->rans == RANS && t->anchored == ANCHORED;
 }
 
 /* Copies the tables that fit to shared memory, to be looked up there. False if the block has no tables. */
-template <bool DEEP, bool RANS>
+template <bool DEEP, bool RANS, bool ANCHORED>
 __device__ __forceinline__ bool copy_tables(const tsr_cuda_decode_batch &b, const lane_policy &policy, uint32_t number,
                                             uint32_t frame, uint8_t *rooms)
 {
@@ -209,7 +215,7 @@ __device__ __forceinline__ bool copy_tables(const tsr_cuda_decode_batch &b, cons
         const uint32_t f = policy.frames_of_block == 1 ? frame : blockIdx.x * policy.frames_of_block + i;
         if (f >= b.frames || !tsr_lane_model(b, f, number)) continue;
         const tsr_lane_tables *const t = tsr_lane_tables_of(b, f * b.frame_planes + number);
-        if (!is_ours<DEEP, RANS>(t)) continue;
+        if (!is_ours<DEEP, RANS, ANCHORED>(t)) continue;
         any = true;
         if (t->bytes > policy.room) continue;
         const uint4 *const from = reinterpret_cast<const uint4 *>(t);
@@ -238,7 +244,7 @@ __device__ __forceinline__ void find_earlier(const tsr_cuda_decode_batch &b, uin
 
 /* Fills in what the thread works on: its tile, if that is there and of this kernel's kind. job: all 0. A job that is
  * returned instead costs 3 % of the decoder's time: nvcc then takes the global pointers in it for generic ones. */
-template <bool DEEP, bool RANS>
+template <bool DEEP, bool RANS, bool ANCHORED>
 __device__ __forceinline__ void fill_job(const tsr_cuda_decode_batch &b, uint32_t number, const tsr_lane_space &s,
                                          const lane_policy &policy, const dealt_tile &dealt, uint8_t *rooms,
                                          lane_job &job)
@@ -246,7 +252,7 @@ __device__ __forceinline__ void fill_job(const tsr_cuda_decode_batch &b, uint32_
     const uint32_t tile_index = dealt.frame * b.tiles + dealt.number;
     const uint32_t plane = dealt.frame * b.frame_planes + number;
     if (!dealt.is_dealt || !s.stream[tile_index].is_there || !tsr_lane_model(b, dealt.frame, number) ||
-        !is_ours<DEEP, RANS>(tsr_lane_tables_of(b, plane))) {
+        !is_ours<DEEP, RANS, ANCHORED>(tsr_lane_tables_of(b, plane))) {
         job.lanes = 1;
         job.tables = tsr_lane_tables_of(b, 0);
         return;
@@ -275,9 +281,9 @@ __device__ __forceinline__ void fill_job(const tsr_cuda_decode_batch &b, uint32_
     find_earlier(b, dealt.frame, number, tile.first, job);
 }
 
-/* Planes whose predictors look at four rows above (DEEP) or those of all others: the former's registers would cost the
- * latter. */
-template <bool DEEP, bool RANS>
+/* Planes whose predictors look at four rows above (DEEP) or those of all others, and those that are anchored or not:
+ * the former's registers would cost the latter. */
+template <bool DEEP, bool RANS, bool ANCHORED>
 __global__ void __launch_bounds__(WARPS_LIMIT *TSR_WARP, WARPS_AT_ONCE / WARPS_LIMIT)
     k_lanes(const tsr_cuda_decode_batch b, uint32_t number, const tsr_lane_space s, const lane_policy policy)
 {
@@ -286,16 +292,19 @@ __global__ void __launch_bounds__(WARPS_LIMIT *TSR_WARP, WARPS_AT_ONCE / WARPS_L
     uint16_t *const rings = reinterpret_cast<uint16_t *>(memory);
     uint8_t *const rooms = memory + blockDim.x * RING_WORDS * sizeof(uint16_t);
     const dealt_tile dealt = deal_tile(b, policy);
-    const bool any = copy_tables<DEEP, RANS>(b, policy, number, dealt.frame, rooms);
+    const bool any = copy_tables<DEEP, RANS, ANCHORED>(b, policy, number, dealt.frame, rooms);
     __syncthreads();
     if (!any) return;
     lane_job job = {};
-    fill_job<DEEP, RANS>(b, number, s, policy, dealt, rooms, job);
+    fill_job<DEEP, RANS, ANCHORED>(b, number, s, policy, dealt, rooms, job);
     job.ring = rings + first * RING_WORDS;
-    const bool good = DEEP ? decode_tiles<4, RANS>(job, group)
-                      : __any_sync(TSR_FULL_WARP, job.is_there && job.tables->set > 0)
-                          ? decode_tiles<3, RANS>(job, group)
-                          : decode_tiles<1, RANS>(job, group);
+    bool good;
+    if constexpr (DEEP)
+        good = decode_tiles<4, RANS, ANCHORED>(job, group);
+    else if (ANCHORED || __any_sync(TSR_FULL_WARP, job.is_there && job.tables->set > 0)) /* others have a set */
+        good = decode_tiles<3, RANS, ANCHORED>(job, group);
+    else
+        good = decode_tiles<1, RANS, false>(job, group);
     if (!good) tsr_note_bad_tile(b, dealt.frame, dealt.number);
 }
 
@@ -350,10 +359,15 @@ cudaError_t launch_lanes(const tsr_cuda_decode_batch &b, uint32_t number, const 
         TSR_CUDA_TRY(tsr_allow_shared(kernel, shared));
         return tsr_launch(kernel, blocks, threads, shared, stream, b, number, s, p);
     };
-    TSR_CUDA_TRY(launch(k_lanes<false, false>));
-    TSR_CUDA_TRY(launch(k_lanes<true, false>));
-    TSR_CUDA_TRY(launch(k_lanes<false, true>));
-    return launch(k_lanes<true, true>);
+    TSR_CUDA_TRY(launch(k_lanes<false, false, false>));
+    TSR_CUDA_TRY(launch(k_lanes<true, false, false>));
+    TSR_CUDA_TRY(launch(k_lanes<false, true, false>));
+    TSR_CUDA_TRY(launch(k_lanes<true, true, false>));
+    if (!tsr_cuda_decodes_anchors(&b.image)) return cudaSuccess;
+    TSR_CUDA_TRY(launch(k_lanes<false, false, true>));
+    TSR_CUDA_TRY(launch(k_lanes<true, false, true>));
+    TSR_CUDA_TRY(launch(k_lanes<false, true, true>));
+    return launch(k_lanes<true, true, true>);
 }
 
 } // namespace

@@ -198,6 +198,7 @@ struct chunk_above {
     uint32_t linear, first_row;
     int32_t sum[CHUNK];
     int32_t edge[CHUNK + 1]; /* NW, N of the columns */
+    int32_t last_ne;         /* of anchored planes: NE of the last column */
     int4 near;
     uint32_t activity[2]; /* two columns in a number */
     struct tsr_left_activity weight;
@@ -224,7 +225,17 @@ __device__ __forceinline__ void sum_above(const lane_job &job, const lane_walk &
         add_references(a.sum, job, weights, at.y, at.q * CHUNK, std::make_integer_sequence<int, TSR_REFERENCE_TAPS>());
 }
 
-template <int ROWS>
+/* N and NW for the median edge predictor, and for anchors. */
+template <int ROWS> __device__ __forceinline__ void find_edges(const rows_above<ROWS> &r, chunk_above &a)
+{
+    a.edge[0] = high_of(r.left[1].y);
+    a.edge[1] = low_of(r.here[1].x);
+    a.edge[2] = high_of(r.here[1].x);
+    a.edge[3] = low_of(r.here[1].y);
+    a.edge[4] = high_of(r.here[1].y);
+}
+
+template <int ROWS, bool ANCHORED>
 __device__ __forceinline__ chunk_above look_above(const lane_job &job, const lane_frame &f, const lane_walk &at,
                                                   const rows_above<ROWS> &r, bool active)
 {
@@ -245,14 +256,20 @@ __device__ __forceinline__ chunk_above look_above(const lane_job &job, const lan
     for (int j = 0; j < CHUNK; j++) a.sum[j] = TSR_WEIGHT_HALF;
 #pragma unroll
     for (int j = 0; j <= CHUNK; j++) a.edge[j] = 0;
+    a.last_ne = -BIAS;
     if (ROWS > 1 && active && at.y > 0 && at.weights) {
         if constexpr (ROWS > 1) sum_above<ROWS>(job, at, r, is_end, a);
-    } else { /* N and NW for the median edge predictor */
-        a.edge[0] = high_of(r.left[1].y);
-        a.edge[1] = low_of(r.here[1].x);
-        a.edge[2] = high_of(r.here[1].x);
-        a.edge[3] = low_of(r.here[1].y);
-        a.edge[4] = high_of(r.here[1].y);
+    } else if (!ANCHORED) {
+        find_edges<ROWS>(r, a);
+    }
+    if constexpr (ANCHORED) {
+        find_edges<ROWS>(r, a);
+        a.last_ne = is_end ? a.edge[CHUNK] : low_of(r.right[1].x);
+        if (at.y == 0) { /* what is above the first row */
+#pragma unroll
+            for (int j = 0; j <= CHUNK; j++) a.edge[j] = -BIAS;
+            a.last_ne = -BIAS;
+        }
     }
     return a;
 }

@@ -57,7 +57,7 @@ struct __align__(16) tsr_lane_tables
     uint32_t range;
     uint32_t run, interruption; /* codes */
     uint8_t lanes, refill_bits, set, references, classes, shift;
-    bool rans, has_intensities;
+    bool rans, anchored, has_intensities;
     uint8_t row_of_bin[64];             /* by activity bin: the first cell of its group */
     uint8_t group_of[TSR_LANE_BUCKETS]; /* by bucket: the group of its first intensity bin */
     uint16_t cut[32];                   /* of intensity bins; after the last cut 65535 */

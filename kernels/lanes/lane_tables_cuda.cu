@@ -216,6 +216,7 @@ __device__ __forceinline__ void fill_head(const tsr_plane_model &model, const ta
     t->classes = (uint8_t)plan.classes;
     t->shift = (uint8_t)tsr_intensity_shift(model.range);
     t->rans = plan.rans;
+    t->anchored = model.predictor.anchored;
     t->has_intensities = residual.intensity_cuts > 0;
 }
 

@@ -1,5 +1,5 @@
 /* Samples to codes on the device: activities' and intensities' bins counted, symbols counted by cell, and the code of
- * each sample. FORMAT.md sections 7.2 to 7.6.
+ * each sample. FORMAT.md sections 7.2 to 7.6 and 7.10.
  *
  * Nothing but codes goes to memory: each pass walks the samples again (residual_walk.cuh), which takes less than
  * reading what another one has left. */
@@ -17,6 +17,21 @@ enum {
     CELL_THREADS = CELL_WARPS * TSR_WARP,
     BAND_ROWS = TSR_BAND_ROWS
 };
+
+/* Is a plane one of the kernels of this kind of residuals? The trial counts both kinds of planes that have both. */
+template <bool ANCHORED> __device__ __forceinline__ bool is_ours(const tsr_predict_batch &p, uint32_t plane)
+{
+    if (tsr_plane_is_constant(p, plane)) return false;
+    if (!p.tries_anchors) return true;
+    const tsr_predictor_model &model = p.predictor[plane];
+    return p.in_trial ? !ANCHORED || model.set != 0 : model.anchored == ANCHORED;
+}
+
+/* By how much what the walk gives in place of predictions is shifted to be a bin. */
+template <bool ANCHORED> __device__ __forceinline__ int bin_shift(const tsr_predict_batch &p, uint32_t plane)
+{
+    return ANCHORED ? 0 : tsr_intensity_shift(tsr_plane_range(p, plane));
+}
 
 /* ---- Bins --------------------------------------------------------------------------------------------------- */
 
@@ -73,6 +88,7 @@ struct bin_counts {
 };
 
 /* Of samples that are neither quiet nor in a run. */
+template <bool ANCHORED>
 __global__ void __launch_bounds__(THREADS) k_bins(const tsr_predict_batch p, const band_plan plan)
 {
     TSR_DYNAMIC_SHARED(memory);
@@ -80,16 +96,16 @@ __global__ void __launch_bounds__(THREADS) k_bins(const tsr_predict_batch p, con
     uint32_t *const all = reinterpret_cast<uint32_t *>(memory);
     band_place at;
     const bool is_there = place_band(p, plan, WARPS, 0, &at);
-    if (tsr_plane_is_constant(p, at.plane)) return;
+    if (!is_ours<ANCHORED>(p, at.plane)) return;
     for (unsigned i = threadIdx.x; i < sizeof counts.bins / 4; i += THREADS) all[i] = 0;
     for (unsigned i = threadIdx.x; i < ACTIVITY_PLACES; i += THREADS)
         counts.bin[i] = (uint8_t)tsr_activity_bin((int32_t)value_at(i));
     __syncthreads();
-    const int shift = tsr_intensity_shift(tsr_plane_range(p, at.plane));
+    const int shift = bin_shift<ANCHORED>(p, at.plane);
     const uint32_t mask = (0xffffu >> shift) * 0x10001u;
     uint32_t *const by_intensity = all + offsetof(tsr_device_bins, intensity) / sizeof(uint32_t);
     if (is_there)
-        walk_band<true>(
+        walk_band<true, ANCHORED>(
             p, at, warp_rows(memory, sizeof counts, plan.pitch), plan.pitch,
             [&](walked_columns &c) {
                 uint32_t intensity[PAIRS];
@@ -200,13 +216,14 @@ __device__ __forceinline__ uint32_t symbol_place(const cell_lookup &lookup, cons
 }
 
 /* Symbols by cell and of the special tables. room: bytes of lookups and counts. */
+template <bool ANCHORED>
 __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch p, const band_plan plan, size_t room)
 {
     TSR_DYNAMIC_SHARED(memory);
     cell_lookup &lookup = *reinterpret_cast<cell_lookup *>(memory);
     uint32_t *counts = reinterpret_cast<uint32_t *>(memory + sizeof lookup);
     const uint32_t plane = plane_of_block(plan);
-    if (tsr_plane_is_constant(p, plane)) return;
+    if (!is_ours<ANCHORED>(p, plane)) return;
     const int first_cell = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET;
     const int used = first_cell + tsr_model_cells(&p.residual[plane]) * TSR_RESIDUAL_SYMBOLS;
     load_lookup(
@@ -214,14 +231,14 @@ __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch 
         TSR_RUN_TABLE * TSR_RUN_ALPHABET, TSR_INTERRUPTION_TABLE * TSR_RUN_ALPHABET, used);
     for (int i = (int)threadIdx.x; i < used; i += CELL_THREADS) counts[i] = 0;
     __syncthreads();
-    const int shift = tsr_intensity_shift(tsr_plane_range(p, plane));
+    const int shift = bin_shift<ANCHORED>(p, plane);
     const uint32_t across = p.residual[plane].intensity_cuts + 1u;
 #pragma unroll 1
     for (uint32_t turn = 0; turn < plan.each; turn++) {
         band_place at;
         if (!place_band(p, plan, CELL_WARPS, turn, &at)) continue;
         __syncwarp(); /* nobody is in the last band's rows of magnitudes */
-        walk_band<false>(
+        walk_band<false, ANCHORED>(
             p, at, warp_rows(memory, room, plan.pitch), plan.pitch,
             [&](walked_columns &c) {
                 if (!c.is_plain) mark_special(c);
@@ -314,6 +331,7 @@ __device__ __forceinline__ void put_row(row_sums &sums, int32_t cut, tsr_device_
     if (lane == 0 && to) *to = row;
 }
 
+template <bool ANCHORED>
 __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p, const band_plan plan)
 {
     TSR_DYNAMIC_SHARED(memory);
@@ -321,18 +339,18 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
     const unsigned lane = threadIdx.x % TSR_WARP;
     band_place at;
     const bool is_there = place_band(p, plan, WARPS, 0, &at);
-    if (tsr_plane_is_constant(p, at.plane)) return;
+    if (!is_ours<ANCHORED>(p, at.plane)) return;
     load_entries(p, at.plane, lookup);
     __syncthreads();
     if (!is_there) return;
-    const int shift = tsr_intensity_shift(tsr_plane_range(p, at.plane));
+    const int shift = bin_shift<ANCHORED>(p, at.plane);
     const uint32_t across = p.residual[at.plane].intensity_cuts + 1u;
     const int32_t period = tsr_lane_period(at.tile.width, p.lanes);
     uint32_t *const codes = p.code + (size_t)at.number * p.tile_places;
     tsr_device_row *const row_at = p.rans ? NULL : p.rows + (size_t)at.number * (size_t)p.b.shape.tile_height;
     row_sums sums = {0, 0, 0, 0};
     const auto cut_of = [&](int32_t y) { return period - TSR_LANE_DELAY * (y & (p.lanes - 1)); };
-    walk_band<false>(
+    walk_band<false, ANCHORED>(
         p, at, warp_rows(memory, sizeof lookup, plan.pitch), plan.pitch,
         [&](walked_columns &c) {
             uint32_t code[COLUMNS], lengths[2] = {0, 0};
@@ -370,14 +388,33 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
 static_assert(sizeof(code_lookup) % 16 == 0, "rows of magnitudes lie after it");
 static_assert(TSR_LANE_STEP == 4 && COLUMNS == 8, "a lane's period ends between two fours");
 
+/* Launches the kernel for planes whose residuals are not anchored, and, where there may be any, that for others. */
+template <typename Kernel, typename... More>
+int launch_both(Kernel plain, Kernel anchored, const tsr_predict_batch &p, cudaStream_t stream, unsigned grid,
+                unsigned threads, size_t bytes, const band_plan &plan, More... more)
+{
+    TSR_CUDA_TRY(tsr_allow_shared(plain, bytes));
+    TSR_CUDA_TRY(tsr_launch(plain, grid, threads, bytes, stream, p, plan, more...));
+    if (!p.tries_anchors) return cudaSuccess;
+    tsr_predict_batch others = p;
+    if (p.in_trial) { /* they count in sets of their own */
+        others.bins += p.b.shape.planes;
+        others.groups += p.b.shape.planes;
+        others.counts += p.b.shape.planes * p.cell_counts;
+        others.residual = p.anchored_residual;
+    }
+    TSR_CUDA_TRY(tsr_allow_shared(anchored, bytes));
+    return tsr_launch(anchored, grid, threads, bytes, stream, others, plan, more...);
+}
+
 } // namespace
 
 int tsr_predict_bins(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     const band_plan plan = plan_bands(*batch, batch->cuts_period, BAND_ROWS, WARPS, 1);
     const size_t bytes = sizeof(bin_counts) + walk_bytes(plan, WARPS);
-    TSR_CUDA_TRY(tsr_allow_shared(k_bins, bytes));
-    return tsr_launch(k_bins, batch->b.shape.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);
+    return launch_both(k_bins<false>, k_bins<true>, *batch, stream, batch->b.shape.planes * plan.blocks, THREADS, bytes,
+                       plan);
 }
 
 int tsr_predict_cells(const struct tsr_predict_batch *batch, cudaStream_t stream)
@@ -385,14 +422,14 @@ int tsr_predict_cells(const struct tsr_predict_batch *batch, cudaStream_t stream
     const band_plan plan = plan_bands(*batch, batch->period, BAND_ROWS, CELL_WARPS, batch->launch.cell_bands);
     const size_t room = (sizeof(cell_lookup) + (batch->cell_counts + 1) * sizeof(uint32_t) + 15) / 16 * 16;
     const size_t bytes = room + walk_bytes(plan, CELL_WARPS);
-    TSR_CUDA_TRY(tsr_allow_shared(k_cells, bytes));
-    return tsr_launch(k_cells, batch->b.shape.planes * plan.blocks, CELL_THREADS, bytes, stream, *batch, plan, room);
+    return launch_both(k_cells<false>, k_cells<true>, *batch, stream, batch->b.shape.planes * plan.blocks, CELL_THREADS,
+                       bytes, plan, room);
 }
 
 int tsr_predict_codes(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     const band_plan plan = plan_bands(*batch, 0, batch->launch.code_rows, WARPS, 1);
     const size_t bytes = sizeof(code_lookup) + walk_bytes(plan, WARPS);
-    TSR_CUDA_TRY(tsr_allow_shared(k_codes, bytes));
-    return tsr_launch(k_codes, batch->b.shape.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);
+    return launch_both(k_codes<false>, k_codes<true>, *batch, stream, batch->b.shape.planes * plan.blocks, THREADS,
+                       bytes, plan);
 }

@@ -111,17 +111,17 @@ __device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int bins, i
     return (int)all;
 }
 
-/* A block a plane. */
+/* A block a set of counts. */
 __global__ void __launch_bounds__(CUT_THREADS) k_cuts(const tsr_predict_batch p)
 {
     __shared__ cut_memory memory;
-    const uint32_t plane = blockIdx.x;
-    if (tsr_plane_is_constant(p, plane)) return;
-    tsr_residual_model &model = p.residual[plane]; /* all zero */
-    tsr_device_bins &bins = p.bins[plane];
+    const uint32_t set = blockIdx.x;
+    if (!tsr_set_is_there(&p, set)) return;
+    tsr_residual_model &model = *tsr_residual_of_set(&p, set); /* all zero */
+    tsr_device_bins &bins = p.bins[set];
     if (threadIdx.x == 0) bins.activity[1]++, bins.intensity[0]++; /* there may be none */
     __syncthreads();
-    tsr_device_groups &groups = p.groups[plane];
+    tsr_device_groups &groups = p.groups[set];
     const int activity_cuts = cut_quantiles<1>(bins.activity, TSR_ACTIVITY_BINS, p.activity_groups, model.activity_cut,
                                                groups.activity, memory);
     const int intensity_cuts = cut_quantiles<TSR_INTENSITY_BINS / CUT_THREADS>(
@@ -139,5 +139,5 @@ static_assert((int)TSR_ACTIVITY_BINS <= (int)CUT_THREADS && (int)TSR_INTENSITY_B
 
 int tsr_predict_cuts(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    return tsr_launch(k_cuts, batch->b.shape.planes, CUT_THREADS, 0, stream, *batch);
+    return tsr_launch(k_cuts, tsr_predict_sets(batch), CUT_THREADS, 0, stream, *batch);
 }

@@ -1,7 +1,9 @@
-/* Values to samples x on the device, and their predictions. FORMAT.md section 7.1. */
+/* Values to samples x on the device, their predictions, and what planes that try anchors need of them. FORMAT.md
+ * sections 7.1 and 7.10. */
 #include "kernels/machine/device.cuh"
 
 #include "kernels/training/predict_blocks.cuh"
+#include "transform/predict/anchor.h"
 
 namespace
 {
@@ -36,8 +38,22 @@ __global__ void __launch_bounds__(THREADS) k_indices(const tsr_predict_batch p, 
 
 enum { BLOCK_WARPS = 4, BLOCK_THREADS = BLOCK_WARPS * TSR_WARP, BLOCK_GROUP = 4 };
 
-/* A warp a block, of planes that have linear predictors: what its label's predictor says of its samples. */
-template <int NEIGHBOURS>
+/* What stands for a sample until codes do. at: it in its region; all samples but the prediction are less 2^15. */
+__device__ __forceinline__ uint32_t anchored_entry(const int16_t *at, int32_t w, bool is_first_row, int32_t prediction,
+                                                   int32_t fraction, int32_t range)
+{
+    constexpr int32_t NOTHING = -TSR_SAMPLE_BIAS; /* above the first row */
+    const int32_t n = is_first_row ? NOTHING : at[-TSR_REGION_PITCH],
+                  nw = is_first_row ? NOTHING : at[-TSR_REGION_PITCH - 1],
+                  ne = is_first_row ? NOTHING : at[-TSR_REGION_PITCH + 1];
+    const struct tsr_anchor anchor = tsr_choose_anchor(prediction - TSR_SAMPLE_BIAS, fraction, w, n, nw, ne);
+    return tsr_fold(tsr_anchored_residual(anchor, at[0], range)) | (uint32_t)tsr_anchor_bin(anchor.step, w, n, ne)
+                                                                       << TSR_DEVICE_ANCHOR_SHIFT;
+}
+
+/* A warp a block, of planes that have linear predictors: what its label's predictor says of its samples. ANCHORS: the
+ * planes try them. Then predictions are those of the first row, too, which are W. */
+template <int NEIGHBOURS, bool ANCHORS>
 __global__ void __launch_bounds__(BLOCK_THREADS) k_predictions(const tsr_predict_batch p, unsigned groups)
 {
     constexpr int TAPS = NEIGHBOURS + TSR_REFERENCES_LIMIT * TSR_REFERENCE_TAPS;
@@ -74,14 +90,30 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_predictions(const tsr_predict
             const int row = 2 * round + (int)(lane / TSR_PREDICTOR_BLOCK);
             const int32_t y = block.y * TSR_PREDICTOR_BLOCK + row;
             if (column >= block.span.columns || y >= block.tile.height) continue;
-            const int32_t prediction =
-                label < model.classes
-                    ? tsr_linear_prediction(sum[round], (int32_t)view.range)
-                    : tsr_region_median(region + TSR_REGION_FIRST + row * TSR_REGION_PITCH + column) + TSR_SAMPLE_BIAS;
+            const int16_t *const at = region + TSR_REGION_FIRST + row * TSR_REGION_PITCH + column;
+            int32_t prediction = label < model.classes ? tsr_linear_prediction(sum[round], (int32_t)view.range)
+                                                       : tsr_region_median(at) + TSR_SAMPLE_BIAS;
+            if constexpr (ANCHORS) {
+                const bool is_first_row = y == 0, is_linear = label < model.classes && !is_first_row;
+                const int32_t x = block.span.column + column, range = (int32_t)view.range,
+                              w = is_first_row && x == 0 ? -TSR_SAMPLE_BIAS : at[-1];
+                if (is_first_row) prediction = w + TSR_SAMPLE_BIAS;
+                const int32_t fraction = is_linear ? tsr_prediction_fraction(sum[round] + TSR_WEIGHT_HALF, range) : 0;
+                p.code[((size_t)plane * p.b.shape.tiles + block.number) * p.tile_places + (uint32_t)y * p.tile_pitch +
+                       (uint32_t)x] = anchored_entry(at, w, is_first_row, prediction, fraction, range);
+            }
             p.prediction[plane * p.b.shape.plane_samples + block.tile.first + (size_t)y * block.tile.stride +
                          (size_t)(block.span.column + column)] = (uint16_t)prediction;
         }
     }
+}
+
+/* The kernel of a set of neighbours. */
+template <bool ANCHORS> auto predictions_of(int set)
+{
+    return set == 1   ? k_predictions<TSR_CONSTANT(tsr_neighbours)[1], ANCHORS>
+           : set == 2 ? k_predictions<TSR_CONSTANT(tsr_neighbours)[2], ANCHORS>
+                      : k_predictions<TSR_CONSTANT(tsr_neighbours)[3], ANCHORS>;
 }
 
 /* The same by tensor cores, of planes that refer to no other under sets 1 and 2. Dynamic shared memory: the matrices of
@@ -208,14 +240,13 @@ int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stre
     const uint32_t blocks = batch->b.shape.tiles * batch->tile_blocks, each = BLOCK_WARPS * BLOCK_GROUP;
     const unsigned groups = (blocks + each - 1) / each, grid = batch->b.shape.planes * groups;
     int classes = 0; /* of sets 1 and 2, where planes refer to no other */
+    assert(!batch->tries_anchors || batch->references > 0);
     for (int i = 0; i < batch->plan_count; i++) {
         const bool is_narrow = batch->plan[i].set < 3 && batch->references == 0;
         if (is_narrow) classes = tsr_max(classes, batch->plan[i].classes);
         if (is_narrow) continue;
-        const int set = batch->plan[i].set;
-        TSR_CUDA_TRY(tsr_launch(set == 1   ? k_predictions<TSR_CONSTANT(tsr_neighbours)[1]>
-                                : set == 2 ? k_predictions<TSR_CONSTANT(tsr_neighbours)[2]>
-                                           : k_predictions<TSR_CONSTANT(tsr_neighbours)[3]>,
+        TSR_CUDA_TRY(tsr_launch(batch->tries_anchors ? predictions_of<true>(batch->plan[i].set)
+                                                     : predictions_of<false>(batch->plan[i].set),
                                 grid, BLOCK_THREADS, 0, stream, *batch, groups));
     }
     if (classes == 0) return cudaSuccess;

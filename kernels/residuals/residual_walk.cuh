@@ -1,5 +1,5 @@
 /* The walk that counting and coding samples share: a warp goes down a band of a tile's rows, eight columns a lane, and
- * keeps the magnitudes of the last two rows in shared memory. FORMAT.md sections 7.2 to 7.4.
+ * keeps the magnitudes of the last two rows in shared memory. FORMAT.md sections 7.2 to 7.4, and 7.10.
  *
  * Everything up to activities is done with two columns a word: 16 bits are enough for samples, predictions, folded
  * residuals and activities, and sums and differences of such words carry nothing from half to half that they do not
@@ -83,7 +83,7 @@ static __device__ __forceinline__ bool place_band(const tsr_predict_batch &p, co
 struct walked_columns {
     int32_t row, column, count; /* count: of columns inside the tile, 1 to 8 */
     uint32_t value[PAIRS];      /* folded residuals */
-    uint32_t prediction[PAIRS];
+    uint32_t prediction[PAIRS]; /* of anchored planes: bins of anchors, in place of the predictions' bins */
     uint32_t activity[PAIRS];
     bool is_plain;            /* all eight of each lane are inside, and none is in a run, or quiet if that matters */
     uint32_t quiet, run, was; /* bits by column: activity 0, where not is_plain; in a run; the column before is */
@@ -209,6 +209,41 @@ static __device__ __forceinline__ void wrap_pair(uint32_t x, uint32_t prediction
     *value = tsr_fold(low) | tsr_fold(high) << 16;
 }
 
+/* Magnitudes of anchored planes: those of differences to the prediction, which never wrap. */
+static __device__ __forceinline__ void subtract_predictions(const uint32_t x_pair[PAIRS],
+                                                            const uint32_t prediction[PAIRS], uint32_t m_pair[PAIRS])
+{
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        const uint32_t magnitude = __vmaxu2(x_pair[j], prediction[j]) - __vminu2(x_pair[j], prediction[j]);
+        m_pair[j] = __vminu2(magnitude, TSR_MAGNITUDE_LIMIT * 0x10001u);
+    }
+}
+
+/* What anchored planes have at the places of a lane's codes: residuals and bins. It is read by the lane that puts the
+ * codes there, before it does. zero_pair: 0 where a residual is 0, and no more than a magnitude. */
+static __device__ __forceinline__ void take_anchored(walked_columns &c, const uint32_t *entry,
+                                                     uint32_t zero_pair[PAIRS])
+{
+    uint32_t of_column[COLUMNS];
+    if (c.count == COLUMNS) {
+        const uint4 low = *reinterpret_cast<const uint4 *>(entry), high = *reinterpret_cast<const uint4 *>(entry + 4);
+        const uint32_t all[COLUMNS] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+        for (int i = 0; i < COLUMNS; i++) of_column[i] = all[i];
+    } else { /* nothing is behind a row */
+#pragma unroll
+        for (int i = 0; i < COLUMNS; i++) of_column[i] = i < c.count ? entry[i] : 0u;
+    }
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        c.value[j] = __byte_perm(of_column[2 * j], of_column[2 * j + 1], 0x5410);
+        c.prediction[j] = __byte_perm(of_column[2 * j], of_column[2 * j + 1], 0x7632);
+        zero_pair[j] = __vminu2(c.value[j], TSR_MAGNITUDE_LIMIT * 0x10001u);
+    }
+}
+static_assert(TSR_DEVICE_ANCHOR_SHIFT == 16, "the upper half");
+
 /* The last pair of the lane before; of lane 0, what is left of its chunk, which this replaces for the next one. */
 static __device__ __forceinline__ uint32_t pair_before(uint32_t last, uint32_t &left, unsigned lane)
 {
@@ -263,6 +298,21 @@ static __device__ __forceinline__ void fold_columns(walked_columns &c, const uin
     for (int j = 0; j < PAIRS; j++) m_pair[j] = __vminu2(m_pair[j], TSR_MAGNITUDE_LIMIT * 0x10001u);
 }
 
+/* Predictions, folded residuals and their magnitudes. n_pair: the predictions, or the samples above. */
+static __device__ __forceinline__ void find_residuals(walked_columns &c, const uint32_t x_pair[PAIRS],
+                                                      const uint32_t n_pair[PAIRS], uint32_t m_pair[PAIRS],
+                                                      bool predicts, int32_t chunk, int32_t range, uint32_t &x_left,
+                                                      uint32_t &n_left, unsigned lane)
+{
+    if (predicts) {
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++) c.prediction[j] = n_pair[j];
+    } else {
+        predict_edges(c, x_pair, n_pair, chunk, x_left, n_left, lane);
+    }
+    fold_columns(c, x_pair, m_pair, range);
+}
+
 /* Activities. m_pair: the columns' magnitudes; ww: the pair before them; nn: two rows above; above: the row above, w
  * columns wide. */
 static __device__ __forceinline__ void find_activities(walked_columns &c, const uint32_t m_pair[PAIRS], uint32_t ww,
@@ -294,14 +344,15 @@ static __device__ __forceinline__ void find_activities(walked_columns &c, const 
     }
 }
 
-/* Says which of the columns are plain, quiet and in runs. Returns whether some are in runs. */
+/* Says which of the columns are plain, quiet and in runs. zero_pair: 0 where a residual is 0, and no more than a
+ * magnitude. Returns whether some are in runs. */
 template <bool QUIET>
-static __device__ __forceinline__ bool mark_runs(walked_columns &c, const uint32_t m_pair[PAIRS], bool *goes_on,
+static __device__ __forceinline__ bool mark_runs(walked_columns &c, const uint32_t zero_pair[PAIRS], bool *goes_on,
                                                  unsigned lane)
 {
     uint32_t least = UINT32_MAX; /* of what makes columns not plain */
 #pragma unroll
-    for (int j = 0; j < PAIRS; j++) least = __vminu2(least, QUIET ? c.activity[j] : c.activity[j] | m_pair[j]);
+    for (int j = 0; j < PAIRS; j++) least = __vminu2(least, QUIET ? c.activity[j] : c.activity[j] | zero_pair[j]);
     if (c.count < COLUMNS) least = (uint32_t)c.count - 1u; /* all are outside, or some */
     const bool is_plain = (nonzero_halves(least) & 0x80008000u) == 0x80008000u;
     c.is_plain = !*goes_on && __all_sync(TSR_FULL_WARP, is_plain);
@@ -309,7 +360,7 @@ static __device__ __forceinline__ bool mark_runs(walked_columns &c, const uint32
     bool has_runs = false;
     if (!c.is_plain) {
         c.quiet = zero_columns(c.activity, c.count);
-        const uint32_t zeros = zero_columns(m_pair, c.count);
+        const uint32_t zeros = zero_columns(zero_pair, c.count);
         has_runs = *goes_on || __any_sync(TSR_FULL_WARP, tsr_run_starts(zeros, c.quiet) != 0);
         if (has_runs) find_runs(c, goes_on, zeros, tsr_run_starts(zeros, c.quiet), lane);
     }
@@ -318,25 +369,27 @@ static __device__ __forceinline__ bool mark_runs(walked_columns &c, const uint32
 
 /* Walks a band: see(columns) for eight columns a lane of each chunk of each row, but not where all are outside; after
  * it run(row, column, length) for each run that ends in the chunk; end_row(row) after each row. rows: the warp's, of
- * shared memory. QUIET: quiet columns are not plain. */
-template <bool QUIET, typename See, typename Run, typename EndRow>
+ * shared memory. QUIET: quiet columns are not plain. ANCHORED: residuals are. */
+template <bool QUIET, bool ANCHORED, typename See, typename Run, typename EndRow>
 static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band_place &at, uint16_t *rows,
                                                  int32_t pitch, See see, Run run, EndRow end_row)
 {
     const unsigned lane = threadIdx.x % TSR_WARP;
     const int32_t w = at.tile.width, range = (int32_t)tsr_plane_range(p, at.plane);
-    const bool is_linear = p.plan_count > 0 && p.predictor[at.plane].set != 0;
+    const bool is_linear = ANCHORED || (p.plan_count > 0 && p.predictor[at.plane].set != 0);
     const int32_t from = tsr_max(0, at.first - WARM_ROWS);
     const size_t first_sample =
         at.plane * p.b.shape.plane_samples + at.tile.first + (size_t)from * at.tile.stride + lane * COLUMNS;
     const bool is_aligned = (first_sample | at.tile.stride) % COLUMNS == 0;
     const uint16_t *x = p.b.shared.samples + first_sample,
                    *up = is_linear ? p.prediction + first_sample : x - at.tile.stride;
+    const uint32_t *const entry =
+        ANCHORED ? p.code + (size_t)at.number * p.tile_places + lane * COLUMNS : NULL; /* of the tile's first row */
     for (int32_t y = from; y < at.end; y++, x += at.tile.stride, up += at.tile.stride) {
         uint16_t *const here = rows + (y & 1) * pitch + GUARD;
         uint16_t *const above = rows + (~y & 1) * pitch + GUARD;
         const uint16_t *const two_up = y == 1 ? above : here; /* where NN still lies; of the second row it is N */
-        const bool predicts = is_linear && y > 0, is_wanted = y >= at.first;
+        const bool predicts = ANCHORED || (is_linear && y > 0), is_wanted = y >= at.first;
         row_runs runs = {false, -1};
         __syncwarp(); /* the row above is complete */
         /* Of lane 0: what is left of its chunk. */
@@ -350,17 +403,15 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
             uint4 xs = make_uint4(0, 0, 0, 0), ns = xs;
             if (c.count > 0) {
                 xs = tsr_load_samples(x + chunk, c.count, is_aligned);
-                if (y > 0) ns = tsr_load_samples(up + chunk, c.count, is_aligned); /* N, or the prediction */
+                if (ANCHORED || y > 0)
+                    ns = tsr_load_samples(up + chunk, c.count, is_aligned); /* N, or the prediction */
             }
             const uint32_t x_pair[PAIRS] = {xs.x, xs.y, xs.z, xs.w}, n_pair[PAIRS] = {ns.x, ns.y, ns.z, ns.w};
             uint32_t m_pair[PAIRS];
-            if (predicts) {
-#pragma unroll
-                for (int j = 0; j < PAIRS; j++) c.prediction[j] = n_pair[j];
-            } else {
-                predict_edges(c, x_pair, n_pair, chunk, x_left, n_left, lane);
-            }
-            fold_columns(c, x_pair, m_pair, range);
+            if constexpr (ANCHORED)
+                subtract_predictions(x_pair, n_pair, m_pair);
+            else
+                find_residuals(c, x_pair, n_pair, m_pair, predicts, chunk, range, x_left, n_left, lane);
             const uint4 nn = *reinterpret_cast<const uint4 *>(two_up + c.column);
             if (c.count > 0) {
                 const uint4 m = make_uint4(m_pair[0], m_pair[1], m_pair[2], m_pair[3]);
@@ -371,6 +422,7 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
             if (!is_wanted) continue;
             const uint32_t ww = pair_before(m_pair[PAIRS - 1], m_left, lane);
             find_activities(c, m_pair, ww, nn, above, w);
+            if constexpr (ANCHORED) take_anchored(c, entry + (uint32_t)y * p.tile_pitch + (uint32_t)chunk, m_pair);
             const bool went_on = runs.goes_on, has_runs = mark_runs<QUIET>(c, m_pair, &runs.goes_on, lane);
             if (c.count > 0) see(c);
             if (has_runs)

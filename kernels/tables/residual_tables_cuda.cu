@@ -1,5 +1,6 @@
 /* Counts of path P's symbols to code tables on the device: tsr_merge_contexts, then Huffman lengths and codewords, or
- * rANS weights. FORMAT.md sections 7.5, 7.6 and 10.6. */
+ * rANS weights. The same of the trial of anchors, up to the tables, and which of them cost less. FORMAT.md
+ * sections 7.5, 7.6, 7.10 and 10.6. */
 #include "kernels/machine/device.cuh"
 
 #include "code_lengths.cuh"
@@ -14,34 +15,40 @@ namespace
 enum { SMALL_CELLS = 24 /* of small planes, at most */ };
 static_assert((TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET) % TSR_QUAD_COUNTS == 0, "cells' counts are aligned");
 
-__device__ __forceinline__ uint32_t *special_counts(const tsr_predict_batch &p, uint32_t plane)
+/* Of a set of counts, whose number outside of the trial is its plane's. */
+__device__ __forceinline__ uint32_t *special_counts(const tsr_predict_batch &p, uint32_t set)
 {
-    return p.counts + plane * p.cell_counts;
+    return p.counts + set * p.cell_counts;
 }
 
-__device__ __forceinline__ uint32_t *cell_counts(const tsr_predict_batch &p, uint32_t plane)
+__device__ __forceinline__ uint32_t *cell_counts(const tsr_predict_batch &p, uint32_t set)
 {
-    return special_counts(p, plane) + TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET;
+    return special_counts(p, set) + TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET;
 }
 
-/* A block a plane: its tables' counts, and which table each context has. */
+/* A block a set: its tables' counts, and which table each context has. */
 template <int CELLS, int THREADS, int LANES, int PLANES, typename Gain>
 __global__ void __launch_bounds__(THREADS, PLANES) k_merge(const tsr_predict_batch p, unsigned bytes)
 {
     TSR_DYNAMIC_SHARED(memory);
-    const uint32_t plane = blockIdx.x, range = p.b.shared.plane[plane].range;
-    if (range < 2) return;
-    tsr_residual_model &model = p.residual[plane];
-    uint32_t *cell = cell_counts(p, plane);
+    const uint32_t set = blockIdx.x, plane = tsr_plane_of_set(&p, set), range = p.b.shared.plane[plane].range;
+    if (!tsr_set_is_there(&p, set)) return;
+    tsr_residual_model &model = *tsr_residual_of_set(&p, set);
+    uint32_t *cell = cell_counts(p, set);
     const int cells = tsr_model_cells(&model);
     const bool is_sampled = p.period > 0;
     if (is_sampled && threadIdx.x == 0) cell[0]++; /* one table at least */
     const int tables = tsr_merge_cells<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS, LANES, Gain>(
         memory, bytes, cell, cells, model.table_of, [&](int symbol) {
-            return is_sampled && tsr_symbol_may_come(TSR_FIRST_RESIDUAL_TABLE, symbol, range, p.b.shape.tile_width)
+            return is_sampled && !p.in_trial &&
+                           tsr_symbol_may_come(TSR_FIRST_RESIDUAL_TABLE, symbol, range, p.b.shape.tile_width)
                        ? 1u
                        : 0u;
         });
+    if (p.in_trial) {
+        if (threadIdx.x == 0) model.tables = (uint8_t)tables;
+        return;
+    }
     if (is_sampled) {
         uint32_t *special = special_counts(p, plane);
         for (int i = (int)threadIdx.x; i < TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET; i += THREADS)
@@ -65,13 +72,14 @@ cudaError_t launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
     TSR_CUDA_TRY(tsr_device_processors(&processors));
     const size_t symbols = (size_t)tsr_token_symbol(p.b.shape.values - 1) + 1; /* most that occur */
     const size_t quads = (symbols + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * p.cells;
-    const size_t planes = max(1u, min((unsigned)PLANES, (p.b.shape.planes + processors - 1) / processors));
+    const unsigned sets = p.in_trial ? tsr_predict_sets(&p) : p.b.shape.planes;
+    const size_t planes = max(1u, min((unsigned)PLANES, (sets + processors - 1) / processors));
     const size_t share = ((size_t)most + OF_SYSTEM) / planes - OF_SYSTEM;
     const size_t least = tsr_merge_bytes<Gain, TSR_RESIDUAL_SYMBOLS>(p.cells, 0),
                  wanted = tsr_merge_bytes<Gain, TSR_RESIDUAL_SYMBOLS>(p.cells, quads);
     const size_t bytes = max(least, min(share, wanted)) / 16 * 16;
     TSR_CUDA_TRY(tsr_allow_shared(kernel, bytes));
-    return tsr_launch(kernel, p.b.shape.planes, THREADS, bytes, stream, p, (unsigned)bytes);
+    return tsr_launch(kernel, sets, THREADS, bytes, stream, p, (unsigned)bytes);
 }
 
 /* Large planes, whose gains are wide, are few: more threads for each. */
@@ -82,6 +90,74 @@ template <typename Gain> cudaError_t launch_merge(const tsr_predict_batch &p, cu
     if (p.cells <= SMALL_CELLS) return launch_merge<SMALL_CELLS, 32, 4, 28, Gain>(p, stream);
     return launch_merge<TSR_CELL_LIMIT, THREADS, LANES, PLANES, Gain>(p, stream);
 }
+
+cudaError_t merge_sets(const tsr_predict_batch &p, cudaStream_t stream)
+{
+    return p.b.shape.plane_samples < TSR_NARROW_GAINS_TOTAL ? launch_merge<int32_t>(p, stream)
+                                                            : launch_merge<int64_t>(p, stream);
+}
+
+/* ---- The trial of anchors ------------------------------------------------------------------------------------- */
+
+enum { CHOICE_WARPS = 16, CHOICE_THREADS = CHOICE_WARPS * TSR_WARP };
+
+/* What all tables of a set cost together, added to a sum; a warp a table. */
+__device__ __forceinline__ void add_table_costs(const tsr_predict_batch &p, uint32_t set, unsigned long long *cost)
+{
+    const unsigned lane = threadIdx.x % TSR_WARP;
+    const int tables = TSR_FIRST_RESIDUAL_TABLE + tsr_residual_of_set(&p, set)->tables;
+    for (int t = (int)(threadIdx.x / TSR_WARP); t < tables; t += CHOICE_WARPS) {
+        const bool is_special = t < TSR_FIRST_RESIDUAL_TABLE;
+        const uint32_t *const count = is_special
+                                          ? special_counts(p, set) + t * TSR_RUN_ALPHABET
+                                          : cell_counts(p, set) + (t - TSR_FIRST_RESIDUAL_TABLE) * TSR_RESIDUAL_SYMBOLS;
+        struct tsr_trial_sums sums = {0, 0, 0, 0, 0};
+        for (int s = (int)lane; s < (is_special ? (int)TSR_RUN_ALPHABET : (int)TSR_RESIDUAL_SYMBOLS); s += TSR_WARP)
+            tsr_add_trial_count(&sums, s, count[s], s > 0 ? count[s - 1] : 1u);
+        __syncwarp();
+        sums.inside = tsr_warp_sum(sums.inside);
+        sums.raw_bits = tsr_warp_sum(sums.raw_bits);
+        sums.total = tsr_warp_sum(sums.total);
+        sums.used = tsr_warp_sum(sums.used);
+        sums.gaps = tsr_warp_sum(sums.gaps);
+        if (lane == 0) atomicAdd(cost, (unsigned long long)tsr_trial_cost(&sums));
+    }
+}
+
+/* A block a plane: whether it is anchored, and its cuts and groups if it is. Its counts are cleared. */
+__global__ void __launch_bounds__(CHOICE_THREADS) k_choice(const tsr_predict_batch p)
+{
+    __shared__ unsigned long long cost[2];
+    const uint32_t plane = blockIdx.x, anchored = p.b.shape.planes + plane;
+    if (!tsr_set_is_there(&p, plane)) return;
+    if (threadIdx.x < 2) cost[threadIdx.x] = 0;
+    __syncthreads();
+    bool takes_anchors = false;
+    if (tsr_set_is_there(&p, anchored)) { /* the same for all threads */
+        add_table_costs(p, plane, &cost[0]);
+        add_table_costs(p, anchored, &cost[1]);
+        __syncthreads();
+        takes_anchors = tsr_trial_takes_anchors(cost[0], cost[1]);
+    }
+    uint32_t *const counts = special_counts(p, plane);
+    for (size_t i = threadIdx.x; i < p.cell_counts; i += CHOICE_THREADS) counts[i] = 0;
+    if (!takes_anchors) return;
+    const tsr_residual_model &from = *tsr_residual_of_set(&p, anchored);
+    tsr_residual_model &to = p.residual[plane];
+    const tsr_device_groups &its_groups = p.groups[anchored];
+    tsr_device_groups &groups = p.groups[plane];
+    if (threadIdx.x < TSR_ACTIVITY_BINS) groups.activity[threadIdx.x] = its_groups.activity[threadIdx.x];
+    for (unsigned i = threadIdx.x; i < TSR_INTENSITY_BINS; i += CHOICE_THREADS)
+        groups.intensity[i] = its_groups.intensity[i];
+    if (threadIdx.x < TSR_ACTIVITY_GROUPS - 1) to.activity_cut[threadIdx.x] = from.activity_cut[threadIdx.x];
+    if (threadIdx.x < TSR_INTENSITY_GROUPS - 1) to.intensity_cut[threadIdx.x] = from.intensity_cut[threadIdx.x];
+    if (threadIdx.x != 0) return;
+    to.activity_cuts = from.activity_cuts;
+    to.intensity_cuts = from.intensity_cuts;
+    p.predictor[plane].anchored = true;
+}
+static_assert((int)TSR_INTENSITY_GROUPS <= (int)CHOICE_THREADS && (int)TSR_ACTIVITY_BINS <= (int)CHOICE_THREADS,
+              "a thread a cut, and one a bin");
 
 /* ---- Huffman ------------------------------------------------------------------------------------------------ */
 
@@ -162,10 +238,15 @@ __global__ void __launch_bounds__(TSR_WARP) k_rans(const tsr_predict_batch p, un
 
 } // namespace
 
+int tsr_predict_choice(const struct tsr_predict_batch *trial, cudaStream_t stream)
+{
+    TSR_CUDA_TRY(merge_sets(*trial, stream));
+    return tsr_launch(k_choice, trial->b.shape.planes, CHOICE_THREADS, 0, stream, *trial);
+}
+
 int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    TSR_CUDA_TRY(batch->b.shape.plane_samples < TSR_NARROW_GAINS_TOTAL ? launch_merge<int32_t>(*batch, stream)
-                                                                       : launch_merge<int64_t>(*batch, stream));
+    TSR_CUDA_TRY(merge_sets(*batch, stream));
     if (!batch->rans) {
         return batch->launch.length_warps == CODE_WARPS
                    ? tsr_launch(k_huffman<CODE_WARPS>, batch->b.shape.planes, CODE_WARPS * TSR_WARP, 0, stream, *batch)

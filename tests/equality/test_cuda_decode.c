@@ -1,5 +1,5 @@
-/* The CUDA engine's decoder against the CPU engine's, on whole frames that the CPU engine coded, sound and damaged. */
-#include "kernels/effort.h"
+/* The CUDA engine's decoder against the CPU engine's, on whole frames that the CPU engine coded, sound and damaged.
+ * Anchored residuals both ways. */
 #include "both_engines.h"
 #include "coded_frames.h"
 
@@ -55,19 +55,29 @@ static uint32_t check_decoding(const struct coded_frames *c)
     return done;
 }
 
-/* The packing of the first frame's colours. */
-static enum tsr_colour_packing packing_of(const struct coded_frames *c)
+/* What a frame's model says: the packing of its colours, and how many of its planes are anchored. */
+struct told_by_model {
+    enum tsr_colour_packing packing;
+    int anchored, coded;
+};
+
+static struct told_by_model read_model(const struct coded_frames *c, uint32_t frame)
 {
     struct tsr_frame_model *model = must(malloc(sizeof *model));
     uint16_t *lists = must(malloc((TSR_PLANES_LIMIT + 3) * 65536 * sizeof *lists));
-    struct tsr_bit_reader reader = tsr_bit_reader(c->model[0].bytes, c->model[0].size);
+    struct tsr_bit_reader reader = tsr_bit_reader(c->model[frame].bytes, c->model[frame].size);
     for (int p = 0; p < TSR_PLANES_LIMIT; p++) model->plane[p].offset = lists + (size_t)p * 65536;
     for (int k = 0; k < 3; k++) model->colours.list[k] = lists + (size_t)(TSR_PLANES_LIMIT + k) * 65536;
     assert_true(tsr_get_frame_model(&reader, &c->image, model));
-    const enum tsr_colour_packing packing = model->colours.packing;
+    struct told_by_model told = {model->colours.packing, 0, 0};
+    for (int p = 0; p < model->planes; p++)
+        if (tsr_is_coded(&model->plane[p])) {
+            told.coded++;
+            told.anchored += model->plane[p].predictor.anchored;
+        }
     free(lists);
     free(model);
-    return packing;
+    return told;
 }
 
 /* Codes and decodes frames of this content. The GPU must decode them all if it can decode such frames at all. */
@@ -80,9 +90,7 @@ static void check_coding(struct rng *r, const struct tsr_image *image, const str
     for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, (content + (int)f) % CONTENTS, rasters + f * bytes);
     struct coded_frames c = code_frames(cpu, image, coding, rasters, frames, NULL);
     const uint32_t done = check_decoding(&c);
-    /* Frames with anchored residuals (FORMAT.md 7.10) are the CPU's. */
-    const bool anchors = coding->path == TSR_PATH_PREDICT && tsr_tries_anchors(tsr_effort_plan(coding->effort), image);
-    if (!anchors && (image->bits_allocated == 8 || image->bits_allocated == 16))
+    if (image->bits_allocated == 8 || image->bits_allocated == 16)
         expect(done == frames, "%u of %u frames on the GPU", done, frames);
     free_frames(&c);
     free(rasters);
@@ -188,9 +196,8 @@ TEST(screens)
             coding.max_error = 1;
         }
         struct coded_frames c = code_frames(cpu, &image, &coding, raster, 1, NULL);
-        const uint32_t done = check_decoding(&c);
-        assert_true(done == 1 || tsr_tries_anchors(tsr_effort_plan(coding.effort), &image));
-        if (image.components >= 3) packings[packing_of(&c)]++;
+        assert_int_equal(check_decoding(&c), 1);
+        if (image.components >= 3) packings[read_model(&c, 0).packing]++;
         const struct tsr_segment model = c.model[0];
         uint8_t *copy = must(malloc(model.size));
         for (int damage = 0; damage < 8 && model.size; damage++) { /* damage includes lists with other values */
@@ -205,6 +212,86 @@ TEST(screens)
         free(raster);
     }
     for (int packing = 0; packing < 3; packing++) expect(packings[packing] > 0, "no frame with packing %d", packing);
+}
+
+/* Colours whose differences repeat those of their neighbours, which anchors are for, beside noise, which is not. flat:
+ * of this many rows, the last ones are flat. */
+static void fill_lattice(struct rng *r, const struct tsr_image *image, uint32_t flat, uint8_t *raster)
+{
+    enum { MOST_COLUMNS = 1100, COMPONENTS = 4 };
+    static uint32_t level[MOST_COLUMNS][COMPONENTS];
+    const uint32_t values = 1u << image->bits_stored, step = values / 40 + 1;
+    assert_true(image->columns <= MOST_COLUMNS && image->components <= COMPONENTS);
+    memset(level, 0, sizeof level);
+    for (uint32_t y = 0; y < image->rows; y++)
+        for (uint32_t x = 0; x < image->columns; x++) {
+            const uint32_t grey = values / 8 + (x * 3 + y * 2) % 97 * (values / 256) + rng_below(r, values / 16);
+            for (uint32_t c = 0; c < image->components; c++) {
+                if (x > 0 && rng_below(r, 3) == 0) level[x][c] = level[x - 1][c];
+                if (rng_below(r, 6) == 0) level[x][c] = rng_below(r, 5) * step;
+                const bool is_flat = y + flat >= image->rows;
+                put_word(image, raster, word_place(image, (int)c, (size_t)y * image->columns + x),
+                         is_flat ? c * step : grey + (c == 1 ? 0 : level[x][c]));
+            }
+        }
+}
+
+/* Codes frames with both engines and decodes them with both, sound and damaged; large ones are only coded. Adds up what
+ * their models say. */
+static void check_lattices(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding,
+                           uint32_t frames, struct told_by_model *sum)
+{
+    const size_t bytes = raster_bytes(image);
+    uint8_t *rasters = must(malloc(frames * bytes));
+    for (uint32_t f = 0; f < frames; f++)
+        if (f == 2)
+            fill_raster(r, image, coding->coder == TSR_CODER_RANS ? 0 : 5, rasters + f * bytes);
+        else
+            fill_lattice(r, image, f == 1 ? image->rows / 3 : 0, rasters + f * bytes);
+    assert_int_equal(check_frames(image, coding, rasters, frames), frames);
+    struct coded_frames c = code_frames(cpu, image, coding, rasters, frames, NULL);
+    for (uint32_t f = 0; f < frames; f++) {
+        const struct told_by_model told = read_model(&c, f);
+        sum->anchored += told.anchored;
+        sum->coded += told.coded;
+    }
+    const bool is_large = bytes > 1 << 16;
+    if (!is_large) assert_int_equal(check_decoding(&c), frames);
+    const struct tsr_segment tile = c.tile[0];
+    uint8_t *copy = must(malloc(tile.size));
+    for (int damage = 0; damage < 3 && !is_large; damage++) {
+        memcpy(copy, tile.bytes, tile.size);
+        copy[rng_below(r, (uint32_t)tile.size)] ^= (uint8_t)(1u << rng_below(r, 8));
+        c.tile[0].bytes = copy;
+        check_decoding(&c);
+    }
+    free(copy);
+    free_frames(&c);
+    free(rasters);
+}
+
+/* Anchored planes and others, by both coders, with neighbours of three and of four rows; several tiles, some frames a
+ * warp, and so many samples that the trial looks at some rows alone. */
+TEST(anchors)
+{
+    static const struct {
+        uint32_t columns, rows, frames;
+        int components, bits;
+    } shapes[] = {{52, 43, 3, 3, 8},  {61, 40, 2, 4, 16}, {1030, 9, 1, 3, 8},
+                  {33, 60, 2, 3, 12}, {9, 17, 3, 3, 8},   {1024, 64, 1, 3, 8}};
+    struct told_by_model sum = {TSR_COLOURS_PLAIN, 0, 0};
+    struct rng r = {520};
+    for (size_t n = 0; n < COUNT_OF(shapes); n++)
+        for (int k = 0; k < (n == 5 ? 1 : 4); k++) {
+            if (k > 0 && skip_case()) continue;
+            struct tsr_image image =
+                plain_image(shapes[n].columns, shapes[n].rows, shapes[n].components, shapes[n].bits);
+            image.planar = n % 2;
+            const struct tsr_coding coding = predictive(k / 2 ? 9 : 5, k % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
+            check_lattices(&r, &image, &coding, shapes[n].frames, &sum);
+        }
+    printf("%d of %d planes are anchored\n", sum.anchored, sum.coded);
+    expect(sum.anchored >= 8 && sum.coded - sum.anchored >= 8, "%d of %d planes are anchored", sum.anchored, sum.coded);
 }
 
 /* Path T and CAVLC, which have stages of their own. */
@@ -355,7 +442,8 @@ int main(void)
         cmocka_unit_test(efforts),       cmocka_unit_test(shapes),        cmocka_unit_test(many_lanes),
         cmocka_unit_test(many_frames),   cmocka_unit_test(random_frames), cmocka_unit_test(transform),
         cmocka_unit_test(damage),        cmocka_unit_test(mixed),         cmocka_unit_test(runs_beyond_rows),
-        cmocka_unit_test(damaged_tiles), cmocka_unit_test(screens),
+        cmocka_unit_test(damaged_tiles), cmocka_unit_test(screens),       cmocka_unit_test(anchors),
     };
+    if (getenv("TSR_TEST")) cmocka_set_test_filter(getenv("TSR_TEST"));
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
 }
