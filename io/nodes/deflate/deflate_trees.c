@@ -376,3 +376,11 @@ enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct de
         return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate block has a token without a code");
     return TSR_OK;
 }
+
+enum tsr_status tsr_deflate_finish(struct deflate_sink *sink, uint32_t padding, struct tsr_error *error)
+{
+    if (sink->count == 0) return TSR_OK;
+    const uint8_t last = (uint8_t)(sink->bits | (uint64_t)padding << sink->count);
+    sink->bits = sink->count = 0;
+    return tsr_bytes_put_u8(sink->stream, last, error);
+}

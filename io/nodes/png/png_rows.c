@@ -69,6 +69,16 @@ void tsr_png_filter(int type, const uint8_t *row, const uint8_t *above, size_t b
     }
 }
 
+uint32_t tsr_png_cost(const uint8_t *filtered, size_t bytes)
+{
+    uint32_t cost = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        const uint8_t up = filtered[i], down = (uint8_t)(0 - up);
+        cost += up < down ? up : down;
+    }
+    return cost;
+}
+
 /* The bytes of a pixel in the raster, and of a row of it. */
 static size_t raster_pixel(const struct tsr_image *image)
 {
