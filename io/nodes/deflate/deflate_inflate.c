@@ -334,11 +334,11 @@ static inline void copy_match(uint8_t *to, uint32_t length, uint32_t distance, s
 static bool inflate_tokens(struct deflate_source *source, const struct deflate_codes *codes, uint8_t *plain,
                            size_t size, size_t *at)
 {
-    enum { TOKEN_BITS = 2 * CODE_BITS + 5 + 13 }; /* at most */
+    enum { REST_BITS = 5 + CODE_BITS + 13 }; /* of a match after its first symbol, at most */
     struct deflate_source s = *source;
     size_t to = *at, count = 0;
     for (;; count++) {
-        if (s.count < TOKEN_BITS) refill(&s);
+        if (s.count < CODE_BITS) refill(&s);
         const uint32_t symbol = get_symbol(&s, &codes->literals);
         if (symbol < 256) {
             if (to == size) return false;
@@ -346,6 +346,7 @@ static bool inflate_tokens(struct deflate_source *source, const struct deflate_c
             continue;
         }
         if (symbol == 256) break;
+        if (s.count < REST_BITS) refill(&s);
         const uint32_t token = get_match(&s, symbol, &codes->distances), length = deflate_length(token),
                        distance = token & 65535;
         if (length == 0 || (symbol < 285 && length == DEFLATE_MOST) || length > size - to || distance > to)
