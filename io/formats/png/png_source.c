@@ -122,8 +122,8 @@ static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *h
     return tsr_input_claim(input, header, &need, error);
 }
 
-/* Makes the raster, and the residue, of which it sees that they give the same chunks. is_new: the chunks of the restored
- * file are others. */
+/* Makes the raster, and the residue, of which it sees that they give the same chunks. is_new: the chunks of the
+ * restored file are others. */
 static enum tsr_status read_pixels(struct tsr_source *source, const struct png *png, bool is_new,
                                    struct tsr_error *error)
 {
@@ -146,7 +146,8 @@ static enum tsr_status read_pixels(struct tsr_source *source, const struct png *
     source->is_proven = status == TSR_OK && !is_new;
     if (status == TSR_OK && why.offset != TSR_NO_OFFSET) tsr_input_note_damage(source->input, "%s", why.text);
     if (status != TSR_OK) *error = why;
-    if (status == TSR_OK && !is_new) return tsr_source_put(source, TSR_BLOB_RESIDUES, residue.bytes, residue.size, true, error);
+    if (status == TSR_OK && !is_new)
+        return tsr_source_put(source, TSR_BLOB_RESIDUES, residue.bytes, residue.size, true, error);
     tsr_bytes_free(&residue);
     return status;
 }

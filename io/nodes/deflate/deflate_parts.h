@@ -136,8 +136,8 @@ struct deflate_source {
 enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_block *block, size_t limit,
                                   size_t *bytes, const uint8_t **stored, struct tsr_error *error);
 
-/* Inflates the next block of a stream to plain[*at ..], of which there are size bytes in all. False: it is not right, or
- * longer than that. */
+/* Inflates the next block of a stream to plain[*at ..], of which there are size bytes in all. False: it is not right,
+ * or longer than that. */
 bool tsr_deflate_inflate(struct deflate_source *source, struct deflate_block *block, uint8_t *plain, size_t size,
                          size_t *at);
 

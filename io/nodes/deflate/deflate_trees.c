@@ -336,7 +336,8 @@ static bool put_tokens(struct deflate_sink *sink, const struct deflate_tokens *t
         const uint32_t length = deflate_length(token), symbol = deflate_length_symbol(length, &extra);
         const uint32_t distance = token & 65535, far = deflate_distance_symbol(distance, &far_extra);
         if (literals[symbol] == 0 || distances[far] == 0) return false;
-        put_some(&s, &to, codes->literals[symbol] | ((length - DEFLATE_LEAST) & ((1u << extra) - 1)) << literals[symbol],
+        put_some(&s, &to,
+                 codes->literals[symbol] | ((length - DEFLATE_LEAST) & ((1u << extra) - 1)) << literals[symbol],
                  literals[symbol] + extra);
         put_some(&s, &to, codes->distances[far] | ((distance - 1) & ((1u << far_extra) - 1)) << distances[far],
                  distances[far] + far_extra);

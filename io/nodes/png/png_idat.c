@@ -100,7 +100,7 @@ struct reading {
     const uint8_t *chunks;
     size_t size;
     bool is_checked;
-    size_t wrong;         /* the number of a chunk */
+    size_t wrong;                 /* the number of a chunk */
     const struct tsr_png_form *r; /* or NULL */
     const struct tsr_bytes *plain;
     uint8_t *types, *raster;
@@ -123,8 +123,9 @@ static void read_plain(void *context)
     check_chunks(g);
     g->adler = tsr_png_adler(g->plain->bytes, g->plain->size);
     if (!g->r) return;
-    g->status = g->plain->size == g->r->plain_bytes ? tsr_png_take_plain(g->r, g->plain->bytes, g->types, g->raster, &g->error)
-                                                    : tsr_fail_at(&g->error, TSR_ERROR_CORRUPT, 0, "%s", pixels_end);
+    g->status = g->plain->size == g->r->plain_bytes
+                    ? tsr_png_take_plain(g->r, g->plain->bytes, g->types, g->raster, &g->error)
+                    : tsr_fail_at(&g->error, TSR_ERROR_CORRUPT, 0, "%s", pixels_end);
 }
 
 static bool is_zlib(const uint8_t *z, size_t size)
@@ -142,8 +143,7 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
     size_t used = 0, flags = 0;
     TSR_TRY(join_chunks(&way->crew, chunks, size, stream, residue, &flags, error));
     const uint8_t *const z = stream->bytes;
-    if (!is_zlib(z, stream->size))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
+    if (!is_zlib(z, stream->size)) return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
     const uint64_t most = TSR_DEFLATE_RATIO * (uint64_t)stream->size;
     const size_t plain_bytes = g->r ? g->r->plain_bytes : 0, room = most < plain_bytes ? (size_t)most : plain_bytes;
     const bool is_likely = room / 64 <= stream->size; /* that all will be used: a header alone may say anything */
@@ -242,8 +242,7 @@ static const uint8_t *stream_of(const uint8_t *chunks, size_t size, struct tsr_b
 static bool inflate(const uint8_t *z, size_t size, uint8_t *plain, size_t plain_bytes)
 {
     size_t used = 0;
-    return is_zlib(z, size) &&
-           tsr_deflate_plain(z + ZLIB_HEAD, size - ZLIB_HEAD, plain, plain_bytes, &used) &&
+    return is_zlib(z, size) && tsr_deflate_plain(z + ZLIB_HEAD, size - ZLIB_HEAD, plain, plain_bytes, &used) &&
            size - ZLIB_HEAD - used >= ZLIB_CHECK &&
            tsr_png_adler(plain, plain_bytes) == tsr_read_u32_be(z + ZLIB_HEAD + used);
 }
@@ -419,7 +418,8 @@ static enum tsr_status join_raster(const struct tsr_node_work *work, const struc
     TSR_TRY(read_parts(&r, parts->residue, parts->residue_size, &p, error));
     struct tsr_bytes plain = {.limit = r.plain_bytes};
     enum tsr_status status = tsr_bytes_reserve_by(&work->crew, &plain, r.plain_bytes, error);
-    if (status == TSR_OK) status = tsr_png_make_plain(&r, &work->crew, parts->plain, p.type, p.types, plain.bytes, error);
+    if (status == TSR_OK)
+        status = tsr_png_make_plain(&r, &work->crew, parts->plain, p.type, p.types, plain.bytes, error);
     if (status == TSR_OK) status = make_chunks(&p, &work->crew, plain.bytes, r.plain_bytes, chunks, error);
     tsr_bytes_free(&plain);
     return status;

@@ -22,8 +22,8 @@ uint64_t tsr_png_making_memory(struct tsr_png_rows of, uint64_t size, const stru
 /* Bytes of all rows with their filter types. */
 uint64_t tsr_png_plain_bytes(struct tsr_png_rows of);
 
-/* Reads the pixels of chunks, and not how they were compressed. The raster has room for a frame. The error has what looks
- * damaged, after TSR_OK, too. Takes no more memory than splitting. Errors: those of the node's split. */
+/* Reads the pixels of chunks, and not how they were compressed. The raster has room for a frame. The error has what
+ * looks damaged, after TSR_OK, too. Takes no more memory than splitting. Errors: those of the node's split. */
 enum tsr_status tsr_png_read_raster(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *chunks,
                                     size_t size, uint8_t *raster, struct tsr_error *error);
 

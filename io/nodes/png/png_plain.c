@@ -25,7 +25,7 @@ uint64_t tsr_png_plain_bytes(struct tsr_png_rows of)
 }
 
 enum tsr_status tsr_png_take_plain(const struct tsr_png_form *r, const uint8_t *plain, uint8_t *types, uint8_t *raster,
-                                  struct tsr_error *error)
+                                   struct tsr_error *error)
 {
     uint8_t *const rows = calloc(2, r->longest + 1);
     if (!rows) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for two rows");
@@ -133,8 +133,8 @@ static void filter_band(void *context, unsigned band)
     free(rows);
 }
 
-enum tsr_status tsr_png_make_plain(const struct tsr_png_form *r, const struct tsr_crew *crew, const uint8_t *raster, int type,
-                                  const uint8_t *types, uint8_t *plain, struct tsr_error *error)
+enum tsr_status tsr_png_make_plain(const struct tsr_png_form *r, const struct tsr_crew *crew, const uint8_t *raster,
+                                   int type, const uint8_t *types, uint8_t *plain, struct tsr_error *error)
 {
     const bool helps = crew && crew->run;
     struct filtering f = {r, raster, types, plain, type, helps ? bands_of(r) : 1, {TSR_OK}};
@@ -151,4 +151,3 @@ uint64_t tsr_png_form_memory(const struct tsr_png_form *r)
 {
     return r->plain_bytes + BAND_SPACE * (uint64_t)bands_of(r) * (r->longest + 1);
 }
-

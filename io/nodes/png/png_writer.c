@@ -24,10 +24,10 @@ enum { STREAM_ROOM = CHUNK_HEAD + CHUNK_DATA + 6 * TOKENS + 4096 };
 
 struct writing {
     const uint8_t *plain;
-    size_t size, at;           /* at: bytes of plain that are tokens */
-    uint32_t misses;           /* searches since the last match */
-    uint32_t step;             /* literals before the next search */
-    struct tsr_bytes stream;   /* a chunk's head and its data so far */
+    size_t size, at;         /* at: bytes of plain that are tokens */
+    uint32_t misses;         /* searches since the last match */
+    uint32_t step;           /* literals before the next search */
+    struct tsr_bytes stream; /* a chunk's head and its data so far */
     struct deflate_block block;
     struct deflate_sink sink;
     uint32_t tokens[TOKENS];
@@ -126,7 +126,8 @@ static enum tsr_status put_blocks(struct writing *w, struct tsr_output *output, 
         bool has_head;
         w->block.final = w->at == w->size;
         w->block.stored = bytes;
-        w->block.type = tsr_deflate_type(&w->block.tokens, bytes, bytes <= MOST_STORED, false, &w->block.head, &has_head);
+        w->block.type =
+            tsr_deflate_type(&w->block.tokens, bytes, bytes <= MOST_STORED, false, &w->block.head, &has_head);
         TSR_TRY(tsr_deflate_put_block(&w->sink, &w->block, begin, error));
         while (w->stream.size - CHUNK_HEAD > CHUNK_DATA) TSR_TRY(put_chunk(w, CHUNK_DATA, output, error));
     }

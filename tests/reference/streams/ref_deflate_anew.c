@@ -31,7 +31,8 @@ static struct ref_match next_token(struct anew *a)
         uint64_t q = *entry_of(a, a->i), i = a->i;
         insert(a, i);
         if (q > 0 && i - (q - 1) <= WINDOW && memcmp(a->x + q - 1, a->x + i, LEAST) == 0) {
-            while (token.length < MOST && i + token.length < a->size && a->x[q - 1 + token.length] == a->x[i + token.length])
+            while (token.length < MOST && i + token.length < a->size &&
+                   a->x[q - 1 + token.length] == a->x[i + token.length])
                 token.length++;
             token.distance = (uint32_t)(i - (q - 1));
             for (uint64_t k = i + 1; k < i + token.length; k++) insert(a, k);
