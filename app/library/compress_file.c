@@ -202,11 +202,13 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
 static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_source *source, uint64_t size,
                                   uint64_t most, struct form *instead, struct tsr_error *error)
 {
+    enum { SMALL_PNG = 1 << 14 };
     const struct tsr_header *const header = &source->header;
     const uint64_t whole = tsr_input_size(source->input);
     const bool was_native = tsr_is_spliced(header) && header->image.bits_allocated > 1;
-    const uint64_t little =
-        tsr_makes_png(header) && header->exact ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
+    /* to pack a PNG takes long: where it need not come back exactly, only a small one is packed to be a bit smaller */
+    const bool is_png = tsr_makes_png(header) && (header->exact || whole <= SMALL_PNG);
+    const uint64_t little = is_png ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
     const bool is_refused = source->blob_size[TSR_BLOB_RESIDUES] > whole;
     /* streams that are units, and frames of a video, may repeat each other, which general compression sees */
     const bool may_repeat = tsr_are_units(header) || (tsr_has_planes(header) && header->image.frames > 1),
