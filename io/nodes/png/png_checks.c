@@ -8,7 +8,7 @@
 
 enum { CHECK_BYTES = 4 };
 
-/* Bytes in columns, whose sums a compiler adds at once: 1.6 times as fast as byte by byte. */
+/* Bytes in columns, whose sums a compiler adds at once: 1.3 times as fast as byte by byte. */
 uint32_t tsr_png_adler(const uint8_t *bytes, size_t size)
 {
     enum { COLUMNS = 16, ROWS = 256, MODULUS = 65521 }; /* ROWS: before a sum could overflow */

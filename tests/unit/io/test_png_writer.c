@@ -4,6 +4,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "io/bytes/crc32.h"
+#include "io/formats/png/png_file.h"
 #include "io/nodes/deflate/deflate.h"
 #include "io/nodes/png/png_chunks.h"
 #include "io/nodes/png/png_rows.h"
@@ -188,9 +190,50 @@ TEST(same_streams)
     expect(good > ROUNDS / 4 && good < ROUNDS, "%zu good streams", good);
 }
 
+static void put_chunk(struct tsr_bytes *file, const char *type, const void *data, size_t size)
+{
+    uint8_t number[4];
+    tsr_put_u32_be(number, (uint32_t)size);
+    assert_int_equal(tsr_bytes_put(file, number, 4, NULL), TSR_OK);
+    assert_int_equal(tsr_bytes_put(file, type, 4, NULL), TSR_OK);
+    assert_int_equal(tsr_bytes_put(file, data, size, NULL), TSR_OK);
+    tsr_put_u32_be(number, tsr_crc32(file->bytes + file->size - size - 4, size + 4));
+    assert_int_equal(tsr_bytes_put(file, number, 4, NULL), TSR_OK);
+}
+
+/* What the proof of a PNG that is written anew looks at besides samples and parts: PNG.md 4. */
+TEST(rest)
+{
+    enum { GOOD, OTHER_PLACE, TWICE, ANIMATED, NO_END, OTHER_SIZE, OTHER_DEPTH, OTHER_FORM, FILLED, CASES };
+    for (int fault = GOOD; fault < CASES; fault++) {
+        struct tsr_header header = {.kind = TSR_KIND_PNG, .recipe = TSR_RECIPE_PNG};
+        header.image = image_of(&forms[5], 40, 30);
+        header.parameters[TSR_PNG_COLOUR_TYPE] = forms[5].type;
+        header.parameters[TSR_PNG_FORM] = TSR_PNG_USUAL_START | TSR_PNG_USUAL_END;
+        header.parameter_count = TSR_PNG_PARAMETERS;
+        struct tsr_bytes file = {.limit = 1000};
+        uint8_t start[TSR_PNG_START_BYTES];
+        tsr_png_start(&header, start);
+        assert_int_equal(tsr_bytes_put(&file, start, sizeof start, NULL), TSR_OK);
+        put_chunk(&file, "gAMA", "abcd", 4);
+        if (fault == ANIMATED) put_chunk(&file, "acTL", "12345678", 8);
+        const size_t at = file.size + (fault == OTHER_PLACE);
+        put_chunk(&file, "IDAT", "x", fault == FILLED);
+        if (fault == TWICE) put_chunk(&file, "IDAT", "x", 1);
+        put_chunk(&file, "tEXt", "text", 4);
+        if (fault != NO_END) put_chunk(&file, "IEND", "", 0);
+        if (fault == OTHER_SIZE) header.image.columns++;
+        if (fault == OTHER_DEPTH) header.image.bits_stored = 16;
+        if (fault == OTHER_FORM) header.parameters[TSR_PNG_FORM] |= TSR_PNG_INTERLACED;
+        const enum tsr_status status = tsr_png_check_rest(&header, file.bytes, file.size, at, NULL);
+        expect(status == (fault == GOOD ? TSR_OK : TSR_ERROR_CORRUPT), "case %d: status %d", fault, status);
+        tsr_bytes_free(&file);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_form), cmocka_unit_test(large), cmocka_unit_test(filters),
-                                       cmocka_unit_test(same_streams)};
+                                       cmocka_unit_test(same_streams), cmocka_unit_test(rest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
