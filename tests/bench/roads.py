@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Roads of PNG: CPU time of one thread with loss, of samples alone and exact, beside the same pixels as PPM.
 
-usage: roads.py PICTURES PROGRAM [PROGRAM...] [--runs 5]
+usage: roads.py PICTURES PROGRAM [PROGRAM...] [--runs 5] [--only "qp 20,samples alone"]
 PICTURES: a folder of PNG or PPM files, which Pillow writes anew as PNG (level 6) and as PPM to a folder of its own. All
 programs, roads and both sets take turns; the table has medians. Ratio: PNG to PPM of the same program and road.
 """
@@ -58,6 +58,7 @@ def main():
     parser.add_argument("pictures")
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", default="", help="these roads, separated by commas: " + ", ".join(name for name, _ in ROADS))
     arguments = parser.parse_args()
     results = {}
     with tempfile.TemporaryDirectory() as work:
@@ -65,6 +66,8 @@ def main():
         megabytes = bytes_of(os.path.join(work, "ppm")) / 1e6
         for _ in range(arguments.runs):
             for road, options in ROADS:
+                if arguments.only and road not in arguments.only.split(","):
+                    continue
                 for program in arguments.programs:
                     for kind in ("png", "ppm"):
                         taken = take_road(program, kind, options, work)

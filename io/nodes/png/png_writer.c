@@ -18,7 +18,7 @@ enum {
     MOST_STEP = 16,  /* bytes at most from one search to the next */
     TOKENS = 1 << 15 /* of a block */
 };
-enum { MOST_STORED = 65535, CHUNK_DATA = 1 << 20, CHUNK_HEAD = 8, CHECK_BYTES = 4, ZLIB_BYTES = 2 };
+enum { CHUNK_DATA = 1 << 20, CHUNK_HEAD = 8, CHECK_BYTES = 4, ZLIB_BYTES = 2 };
 /* Room for a chunk's data, of which a block's tokens are the last: 48 bits each at most. */
 enum { STREAM_ROOM = CHUNK_HEAD + CHUNK_DATA + 6 * TOKENS + 4096 };
 
@@ -123,11 +123,10 @@ static enum tsr_status put_blocks(struct writing *w, struct tsr_output *output, 
     while (w->at < w->size) {
         const uint8_t *const begin = w->plain + w->at;
         const size_t bytes = find_tokens(w);
-        bool has_head;
+        bool has_head; /* more than 65535 bytes are never stored: a match of six or more takes 31 bits at most */
         w->block.final = w->at == w->size;
         w->block.stored = bytes;
-        w->block.type =
-            tsr_deflate_type(&w->block.tokens, bytes, bytes <= MOST_STORED, false, &w->block.head, &has_head);
+        w->block.type = tsr_deflate_type(&w->block.tokens, bytes, true, false, &w->block.head, &has_head);
         TSR_TRY(tsr_deflate_put_block(&w->sink, &w->block, begin, error));
         while (w->stream.size - CHUNK_HEAD > CHUNK_DATA) TSR_TRY(put_chunk(w, CHUNK_DATA, output, error));
     }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { WINDOW = 32768, LEAST = 6, MOST = 258, BLOCK = 1 << 15, STORED_MOST = 65535 };
+enum { WINDOW = 32768, LEAST = 6, MOST = 258, BLOCK = 1 << 15 };
 
 struct anew {
     const uint8_t *x;
@@ -71,8 +71,7 @@ bool ref_deflate_anew(const uint8_t *plain, size_t size, struct ref_deflate_out 
         while (block.token_count < BLOCK && a->i < size) tokens[block.token_count++] = next_token(a);
         block.end = a->i;
         ref_usual_head(plain, &block, &head);
-        /* a block that may not be stored begins before base */
-        struct ref_deflate_model usual = {.x = plain, .base = block.end - block.begin > STORED_MOST ? block.end : 0};
+        struct ref_deflate_model usual = {.x = plain};
         unsigned type = ref_usual_type(&usual, &block, &head);
         ref_deflate_bits(out, a->i == size, 1);
         ref_deflate_bits(out, type, 2);

@@ -157,6 +157,39 @@ TEST(filters)
             }
 }
 
+/* Bits of a stream, the lowest first; of a code, the highest first. */
+static void put_bits(uint8_t *stream, size_t *at, unsigned value, unsigned count, bool is_code)
+{
+    for (unsigned i = 0; i < count; i++, ++*at) {
+        const unsigned bit = value >> (is_code ? count - 1 - i : i) & 1;
+        stream[*at / 8] = (uint8_t)(stream[*at / 8] | bit << *at % 8);
+    }
+}
+
+/* A length of 258 in the longer form, symbol 284, which zlib takes and neither reader does. */
+TEST(longer_form)
+{
+    for (unsigned extra = 30; extra < 32; extra++) {
+        enum { MOST = 259 };
+        uint8_t stream[16] = {0}, plain[MOST];
+        size_t at = 0, used;
+        put_bits(stream, &at, 1 | 1 << 1, 3, false); /* final, fixed codes */
+        put_bits(stream, &at, 0x30 + 'a', 8, true);
+        put_bits(stream, &at, 0xc0 + 284 - 280, 8, true);
+        put_bits(stream, &at, extra, 5, false);
+        put_bits(stream, &at, 0, 5, true); /* distance 1 */
+        put_bits(stream, &at, 0, 7, true); /* end */
+        struct tsr_bytes read = {.limit = MOST}, residue = {.limit = 1000};
+        const bool is_longer = extra == 31;
+        const size_t size = MOST - 31 + extra;
+        assert_int_equal(tsr_deflate_read(stream, sizeof stream, &used, &read, &residue, NULL) == TSR_OK, !is_longer);
+        assert_int_equal(tsr_deflate_plain(stream, sizeof stream, plain, size, &used), !is_longer);
+        if (!is_longer) assert_int_equal(used, (at + 7) / 8);
+        tsr_bytes_free(&read);
+        tsr_bytes_free(&residue);
+    }
+}
+
 /* Streams of zlib, of which bytes are changed or missing: both readers take the same. */
 TEST(same_streams)
 {
@@ -233,7 +266,8 @@ TEST(rest)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_form), cmocka_unit_test(large), cmocka_unit_test(filters),
-                                       cmocka_unit_test(same_streams), cmocka_unit_test(rest)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_form),  cmocka_unit_test(large),
+                                       cmocka_unit_test(filters),     cmocka_unit_test(same_streams),
+                                       cmocka_unit_test(longer_form), cmocka_unit_test(rest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
