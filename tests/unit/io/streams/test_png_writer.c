@@ -10,8 +10,8 @@
 #include "io/nodes/png/png_chunks.h"
 #include "io/nodes/png/png_rows.h"
 #include "io/nodes/png/png_writer.h"
-#include "streams/by_node.h"
-#include "streams/by_reference.h"
+#include "by_node.h"
+#include "by_reference.h"
 #include "tests/unit/support.h"
 
 struct form {
