@@ -52,14 +52,23 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored PNG has other pixels or other chunks than the .tsr says");
 }
 
-/* Whether what is made without pixels is the rest of such a PNG. The samples and the other parts have been compared. */
+/* Whether what is made with the samples in place of a stream is such a PNG, with the samples that were decoded. Those
+ * and the other parts have been compared with the proof. */
 static enum tsr_status check_rest(struct tsr_container_reader *reader, const struct tsr_output *made,
-                                  struct tsr_error *error)
+                                  const struct tsr_decoded *decoded, struct tsr_error *error)
 {
+    enum { CHUNK_HEAD = 8 };
     uint8_t start[TSR_START_LIMIT];
+    struct tsr_hasher frames;
     const struct tsr_header *const header = tsr_container_header(reader);
     const size_t before = (size_t)tsr_container_blobs(reader).bytes[TSR_BLOB_PREFIX] + tsr_known_start(header, start);
-    return tsr_png_check_rest(header, tsr_output_bytes(made), (size_t)tsr_output_size(made), before, error);
+    TSR_TRY(tsr_png_check_rest(header, tsr_output_bytes(made), (size_t)tsr_output_size(made), before, error));
+    tsr_hasher_init(&frames);
+    tsr_add_frame_hash(&frames, &header->image, tsr_output_bytes(made) + before + CHUNK_HEAD);
+    const struct tsr_hash128 samples = tsr_hasher_result128(&frames);
+    return tsr_hash128_equal(&samples, &decoded->found.samples)
+               ? TSR_OK
+               : tsr_fail(error, TSR_ERROR_CORRUPT, "the restored PNG has other pixels than were decoded");
 }
 
 /* Reads a restored PNG again. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_WRITE. */
@@ -168,7 +177,7 @@ static enum tsr_status restore_and_check(struct tsr_engine *engine, struct tsr_c
     tsr_bytes_free(&residues);
     if (status == TSR_OK) status = tsr_check_proof(header, proof, restored, decoded, identical, error);
     if (status != TSR_OK || !tsr_has_own_writer(header)) return status;
-    if (leaves_pixels) return check_rest(reader, restored, error);
+    if (leaves_pixels) return check_rest(reader, restored, decoded, error);
     if (account && !to_memory) { /* the file is on the disk, and nothing of it is held */
         account->base.give_back(&account->base);
         TSR_TRY(tsr_account_claim(

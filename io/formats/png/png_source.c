@@ -203,7 +203,8 @@ enum tsr_status tsr_png_check_rest(const struct tsr_header *header, const uint8_
     TSR_TRY(describe(file + TSR_PNG_SIGNATURE_BYTES + 8, &again, error));
     TSR_TRY(find_chunks(&png, error));
     note_form(&png, &again);
-    return png.has_end && png.first_idat == at && png.after_idat == at + TSR_PNG_CHUNK_BYTES &&
+    return png.has_end && png.first_idat == at &&
+                   png.after_idat == at + TSR_PNG_CHUNK_BYTES + raster_bytes(&header->image) &&
                    is_same_image(&again.image, &header->image) && again.parameter_count == header->parameter_count &&
                    memcmp(again.parameters, header->parameters, again.parameter_count) == 0
                ? TSR_OK

@@ -19,7 +19,6 @@ enum {
 };
 void tsr_png_start_of(const uint8_t ihdr[TSR_PNG_IHDR_BYTES], uint8_t start[TSR_PNG_START_BYTES]);
 extern const uint8_t tsr_png_end[TSR_PNG_END_BYTES];
-extern const uint8_t tsr_png_no_pixels[TSR_PNG_CHUNK_BYTES]; /* an empty IDAT chunk */
 
 struct tsr_png_chunk {
     const uint8_t *type, *data; /* the data follow the four bytes of the type */
