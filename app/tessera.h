@@ -257,8 +257,8 @@ struct tsr_compress_options {
     uint64_t ratio_thousandths; /* TSR_LOSS_RATIO: at least 1; 10:1 is 10000 */
     enum tsr_verify verify;
     bool allow_lossy;  /* also images that are never coded with loss by accident: mammography and the like */
-    bool samples_only; /* encapsulated DICOM whose streams cannot come back byte for byte: its samples, which come back
-                          in a native file */
+    bool samples_only; /* samples alone, of PNG, which comes back with the same pixels and the same other chunks; and of
+                          encapsulated DICOM whose streams cannot come back byte for byte: in a native file */
     uint32_t range;    /* by which PSNR and QP count, of samples of more than 8 bits in one component: 255 .. 2^24 - 1
                           of DICOM, at most 2^bits_stored - 1 of other files. 0: the image's own, largest less smallest
                           value without one of 10,000 at either end. For images of one series: tsr_common_ranges() */

@@ -34,6 +34,8 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     if (!tsr_has_frames(&source->header)) return TSR_OK;
     if (tsr_is_spliced(&source->header) && !source->header.exact)
         snprintf(report->reason, sizeof report->reason, "samples alone: they come back in a native file");
+    if (tsr_makes_png(&source->header) && !source->header.exact)
+        snprintf(report->reason, sizeof report->reason, "samples alone: they come back in a PNG that is written anew");
     if (source->left_out)
         snprintf(
             report->reason, sizeof report->reason,
@@ -48,10 +50,6 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
         snprintf(report->reason, sizeof report->reason, "coded without loss: %s are never coded with loss", exact);
         return drop_loss(wanted, coding, error);
     }
-    if (tsr_makes_png(&source->header) && !TSR_WITH_PNG)
-        return tsr_fail(error, TSR_ERROR_USAGE,
-                        "%s is not coded with loss: restoring it would need libpng, which this build does not have",
-                        tsr_input_name(source->input));
     if (source->never_lossy && !wanted->allow_lossy)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s is not coded with loss: %s (allow_lossy is not set)",
                         tsr_input_name(source->input), source->lossy_objection);
@@ -204,10 +202,13 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
 static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_source *source, uint64_t size,
                                   uint64_t most, struct form *instead, struct tsr_error *error)
 {
+    enum { SMALL_PNG = 1 << 14 };
     const struct tsr_header *const header = &source->header;
     const uint64_t whole = tsr_input_size(source->input);
     const bool was_native = tsr_is_spliced(header) && header->image.bits_allocated > 1;
-    const uint64_t little = tsr_makes_png(header) ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
+    /* to pack a PNG takes long: where it need not come back exactly, only a small one is packed to be a bit smaller */
+    const bool is_png = tsr_makes_png(header) && (header->exact || whole <= SMALL_PNG);
+    const uint64_t little = is_png ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
     const bool is_refused = source->blob_size[TSR_BLOB_RESIDUES] > whole;
     /* streams that are units, and frames of a video, may repeat each other, which general compression sees */
     const bool may_repeat = tsr_are_units(header) || (tsr_has_planes(header) && header->image.frames > 1),

@@ -37,6 +37,7 @@ struct decoding {
     enum tsr_status take_status; /* of restoring them */
     struct tsr_error *error;
     struct tsr_units *units; /* of frames that are units */
+    bool leaves_pixels;      /* as in struct tsr_making */
 };
 
 /* The proof of files that are not the original, lossy or of samples alone, is of their parts; that the file is these
@@ -348,7 +349,8 @@ static enum tsr_status make(struct decoding *d, struct tsr_bytes *residues, stru
                                       .crew = tsr_crew_of(d->engine),
                                       .input = input,
                                       .blobs = blobs.bytes[TSR_BLOB_PREFIX] + blobs.bytes[TSR_BLOB_SUFFIX],
-                                      .residues = residues};
+                                      .residues = residues,
+                                      .leaves_pixels = d->leaves_pixels};
     return tsr_make(d->header, &making, output, error);
 }
 
@@ -373,10 +375,10 @@ static enum tsr_status export_all(struct decoding *d, struct tsr_error *error)
 
 /* output: of the restored file; else exporter is not NULL. */
 static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_reader *reader,
-                              struct tsr_bytes *residues, struct tsr_output *output, struct tsr_exporter *exporter,
-                              struct tsr_decoded *decoded, struct tsr_error *error)
+                              struct tsr_bytes *residues, struct tsr_output *output, bool leaves_pixels,
+                              struct tsr_exporter *exporter, struct tsr_decoded *decoded, struct tsr_error *error)
 {
-    struct decoding d = {.engine = engine, .reader = reader, .exporter = exporter};
+    struct decoding d = {.engine = engine, .reader = reader, .exporter = exporter, .leaves_pixels = leaves_pixels};
     d.header = tsr_container_header(reader);
     tsr_hasher_init(&d.frames);
     tsr_hasher_init(&d.spliced);
@@ -396,16 +398,17 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
 }
 
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_bytes *residues,
-                           struct tsr_output *output, struct tsr_decoded *decoded, struct tsr_error *error)
+                           struct tsr_output *output, bool leaves_pixels, struct tsr_decoded *decoded,
+                           struct tsr_error *error)
 {
-    return decode(engine, reader, residues, output, NULL, decoded, error);
+    return decode(engine, reader, residues, output, leaves_pixels, NULL, decoded, error);
 }
 
 enum tsr_status tsr_decode_to_exporter(struct tsr_engine *engine, struct tsr_container_reader *reader,
                                        struct tsr_exporter *exporter, struct tsr_decoded *decoded,
                                        struct tsr_error *error)
 {
-    return decode(engine, reader, NULL, NULL, exporter, decoded, error);
+    return decode(engine, reader, NULL, NULL, false, exporter, decoded, error);
 }
 
 enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct tsr_proof *proof,

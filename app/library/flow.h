@@ -164,9 +164,10 @@ struct tsr_decoded {
 struct tsr_bytes;
 
 /* .tsr, or the chosen member of a series, to the restored file. residues: its own, which are taken over; NULL: they are
- * still to be read. */
+ * still to be read. leaves_pixels: as in struct tsr_making. */
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_bytes *residues,
-                           struct tsr_output *output, struct tsr_decoded *decoded, struct tsr_error *error);
+                           struct tsr_output *output, bool leaves_pixels, struct tsr_decoded *decoded,
+                           struct tsr_error *error);
 
 /* inner.c: what struct tsr_leaves wants: the file that a .tsr in a file holds. outer: the input of what it stands in.
  */

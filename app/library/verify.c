@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "io/formats/png/png_file.h"
 #include "io/recipe/recipe.h"
 
 bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
@@ -11,8 +12,7 @@ bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
     return tsr_alike_images(a, b) && a->frames == b->frames;
 }
 
-/* ---- PNG with loss: the restored file's IDAT is libpng's, so it is read again ---------------------------------------
- */
+/* ---- PNG that is written anew: PNG.md 4 ------------------------------------------------------------------------ */
 
 static enum tsr_status hash_blobs(struct tsr_source *source, struct tsr_parts_hash *parts, struct tsr_error *error)
 {
@@ -50,6 +50,25 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
     if (found.restored_size == proof->restored_size && tsr_hash128_equal(&found.restored, &proof->restored))
         return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored PNG has other pixels or other chunks than the .tsr says");
+}
+
+/* Whether what is made with the samples in place of a stream is such a PNG, with the samples that were decoded. Those
+ * and the other parts have been compared with the proof. */
+static enum tsr_status check_rest(struct tsr_container_reader *reader, const struct tsr_output *made,
+                                  const struct tsr_decoded *decoded, struct tsr_error *error)
+{
+    enum { CHUNK_HEAD = 8 };
+    uint8_t start[TSR_START_LIMIT];
+    struct tsr_hasher frames;
+    const struct tsr_header *const header = tsr_container_header(reader);
+    const size_t before = (size_t)tsr_container_blobs(reader).bytes[TSR_BLOB_PREFIX] + tsr_known_start(header, start);
+    TSR_TRY(tsr_png_check_rest(header, tsr_output_bytes(made), (size_t)tsr_output_size(made), before, error));
+    tsr_hasher_init(&frames);
+    tsr_add_frame_hash(&frames, &header->image, tsr_output_bytes(made) + before + CHUNK_HEAD);
+    const struct tsr_hash128 samples = tsr_hasher_result128(&frames);
+    return tsr_hash128_equal(&samples, &decoded->found.samples)
+               ? TSR_OK
+               : tsr_fail(error, TSR_ERROR_CORRUPT, "the restored PNG has other pixels than were decoded");
 }
 
 /* Reads a restored PNG again. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_WRITE. */
@@ -140,10 +159,10 @@ static enum tsr_status claim_restoring(struct tsr_engine *engine, struct tsr_con
     return tsr_fail_memory(engine, TSR_MEMORY_OF_FILES, "the original", bytes, error);
 }
 
-enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_container_reader *reader,
-                                      struct tsr_account *account, const struct tsr_proof *proof,
-                                      struct tsr_output *restored, struct tsr_decoded *decoded, bool *identical,
-                                      struct tsr_error *error)
+static enum tsr_status restore_and_check(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                                         struct tsr_account *account, const struct tsr_proof *proof, bool leaves_pixels,
+                                         struct tsr_output *restored, struct tsr_decoded *decoded, bool *identical,
+                                         struct tsr_error *error)
 {
     const struct tsr_header *header = tsr_container_header(reader);
     const uint64_t limit = restored_limit(header, proof);
@@ -153,10 +172,12 @@ enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_cont
     enum tsr_status status = claim_restoring(engine, reader, account, limit, to_memory, &residues, error);
     if (status == TSR_OK && to_memory) status = tsr_output_make_room(restored, (size_t)limit, error);
     if (status == TSR_OK)
-        status = tsr_decode(engine, reader, tsr_has_residues(header) ? &residues : NULL, restored, decoded, error);
+        status = tsr_decode(engine, reader, tsr_has_residues(header) ? &residues : NULL, restored, leaves_pixels,
+                            decoded, error);
     tsr_bytes_free(&residues);
     if (status == TSR_OK) status = tsr_check_proof(header, proof, restored, decoded, identical, error);
     if (status != TSR_OK || !tsr_has_own_writer(header)) return status;
+    if (leaves_pixels) return check_rest(reader, restored, decoded, error);
     if (account && !to_memory) { /* the file is on the disk, and nothing of it is held */
         account->base.give_back(&account->base);
         TSR_TRY(tsr_account_claim(
@@ -164,6 +185,14 @@ enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_cont
             error));
     }
     return check_png(restored, header, proof, error);
+}
+
+enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                                      struct tsr_account *account, const struct tsr_proof *proof,
+                                      struct tsr_output *restored, struct tsr_decoded *decoded, bool *identical,
+                                      struct tsr_error *error)
+{
+    return restore_and_check(engine, reader, account, proof, false, restored, decoded, identical, error);
 }
 
 enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify verify,
@@ -180,8 +209,8 @@ enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify ve
     if (status == TSR_OK && !tsr_same_proof(&proof, expected))
         status = tsr_fail(error, TSR_ERROR_VERIFY, "its proof is another");
     if (status == TSR_OK)
-        status = tsr_restore_and_check(verify == TSR_VERIFY_ENGINE ? engine : engine->cpu, reader, account, expected,
-                                       restored, &decoded, &identical, error);
+        status = restore_and_check(verify == TSR_VERIFY_ENGINE ? engine : engine->cpu, reader, account, expected,
+                                   tsr_has_own_writer(header), restored, &decoded, &identical, error);
     if (status == TSR_OK) {
         report->verified_by = decoded.engine;
         if (decoded.fallback && !report->fallback[0])

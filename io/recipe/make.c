@@ -448,14 +448,27 @@ enum tsr_status tsr_put_stream(struct tsr_maker *m, const uint8_t *stream, size_
     return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has a residue, and no samples", m->frames_done);
 }
 
-/* Writes the IDAT chunks of a PNG: the same as in the original, or libpng's if samples were lost. PNG.md. */
+/* A chunk that has the samples in place of a stream. Its check is 0: nobody but the proof reads it. */
+static enum tsr_status put_samples(struct tsr_maker *m, const uint8_t *raster, size_t size, struct tsr_error *error)
+{
+    static const uint8_t check[4];
+    uint8_t head[8] = {[4] = 'I', 'D', 'A', 'T'};
+    tsr_put_u32_be(head, (uint32_t)size);
+    TSR_TRY(put(m, head, sizeof head, error));
+    TSR_TRY(put(m, raster, size, error));
+    return put(m, check, sizeof check, error);
+}
+
+/* Writes the IDAT chunks of a PNG: the same as in the original, or new ones if the file is not to be that. PNG.md. */
 static enum tsr_status put_idat(struct tsr_maker *m, const uint8_t *raster, struct tsr_error *error)
 {
     const struct tsr_node_parts parts = {raster, m->residues.bytes, tsr_raster_bytes(&m->header->image),
                                          m->residues.size};
     if (!m->header->exact)
-        return tsr_png_write_raster(tsr_png_rows_of(m->header), m->header->parameters[TSR_PNG_COLOUR_TYPE], raster,
-                                    m->output, error);
+        return m->making.leaves_pixels
+                   ? put_samples(m, raster, parts.plain_size, error)
+                   : tsr_png_write_raster(tsr_png_rows_of(m->header), m->header->parameters[TSR_PNG_COLOUR_TYPE],
+                                          &m->work.crew, raster, m->output, error);
     const uint64_t limit = tsr_output_limit_of(m->output);
     m->made.limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
     TSR_TRY(tsr_node_png.join(&m->work, &parts, &m->made, error));

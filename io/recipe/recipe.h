@@ -49,6 +49,7 @@ struct tsr_making {
     struct tsr_input *input;    /* of the .tsr: grants memory for streams that are longer than usual; or NULL */
     uint64_t blobs;             /* bytes of prefix and suffix together, as far as they are known */
     struct tsr_bytes *residues; /* all of them, which the maker takes over; NULL: the leaves give them */
+    bool leaves_pixels;         /* of a PNG that is written anew: one IDAT chunk has the samples as they are */
     uint64_t enough;            /* ends when the output has as many bytes; 0: makes all */
 };
 

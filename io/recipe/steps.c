@@ -5,7 +5,7 @@
 
 #include "io/nodes/gzip/gzip.h"
 #include "io/nodes/planes/planes.h"
-#include "io/nodes/png/png_idat.h"
+#include "io/nodes/png/png_writer.h"
 #include "pieces.h"
 #include "png_parameters.h"
 
@@ -176,13 +176,6 @@ static uint64_t encapsulated_work(const struct tsr_header *header, const struct 
     return stream + (node ? node->memory(&(struct tsr_node_work){.image = &header->image}, stream, true) : 0);
 }
 
-/* libpng's rows, and zlib. */
-static uint64_t lossy_png_work(const struct tsr_image *image)
-{
-    enum { ROWS = 8, FIXED = 1 << 19 };
-    return FIXED + sizeof(void *) * (uint64_t)image->rows + ROWS * (tsr_frame_bits(image) / 8 / image->rows + 1);
-}
-
 struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *f)
 {
     static const uint64_t most = UINT64_MAX / 64;
@@ -203,7 +196,7 @@ struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const
         break;
     case TSR_RECIPE_PNG:
         r.work = header->exact ? tsr_png_making_memory(tsr_png_rows_of(header), f->size, f->residues, f->threads)
-                               : lossy_png_work(&header->image);
+                               : tsr_png_writing_memory(tsr_png_rows_of(header));
         break;
     case TSR_RECIPE_DEFLATED:
         r.held += tsr_all_rasters(&header->image) + f->blobs;

@@ -11,7 +11,7 @@
 static enum tsr_status encode(struct tsr_engine *engine, const char *in, const char *out,
                               const struct tsr_coding *coding, struct tsr_error *error)
 {
-    const struct tsr_source_options source_options = {.samples_only = true};
+    const struct tsr_source_options exact = {.samples_only = false}, samples = {.samples_only = true};
     const struct tsr_output_options output_options = {.overwrite = true};
     struct tsr_input *input = NULL;
     struct tsr_output *output = NULL;
@@ -19,7 +19,12 @@ static enum tsr_status encode(struct tsr_engine *engine, const char *in, const c
     struct tsr_proof proof = {0};
     struct tsr_encoded encoded = {0};
     enum tsr_status status = tsr_input_open(in, &input, error);
-    if (status == TSR_OK) status = tsr_source_open(input, &source_options, &source, error);
+    if (status == TSR_OK) status = tsr_source_open(input, &exact, &source, error);
+    if (status == TSR_OK && !tsr_has_frames(&source->header)) {
+        tsr_source_close(source);
+        source = NULL;
+        status = tsr_source_open(input, &samples, &source, error);
+    }
     if (status == TSR_OK && tsr_has_frames(&source->header)) {
         const struct tsr_header pristine = source->header;
         status = tsr_check_coding(&pristine.image, coding, error);

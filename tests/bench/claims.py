@@ -383,10 +383,10 @@ def kinds():
     listed = [
         Kind("png gray", "png", gray_png, LOSSLESS + LOSSY),
         Kind("png large", "png", lambda n: gray_png(n, level=1), share=10),
-        Kind("png rgb", "png", rgb_png, LOSSLESS + ("--qp 20",)),
-        Kind("png 16", "png", deep_png, LOSSLESS + ("--qp 20",)),
+        Kind("png rgb", "png", rgb_png, LOSSLESS + ("--qp 20", "--samples-only")),
+        Kind("png 16", "png", deep_png, LOSSLESS + ("--qp 20", "--samples-only")),
         Kind("png palette", "png", palette_png),
-        Kind("png interlaced", "png", interlaced_png, ("-5", "--qp 20")),
+        Kind("png interlaced", "png", interlaced_png, ("-5", "--qp 20", "--samples-only")),
         Kind("png packed", "png", packed_png, LOSSLESS),
         Kind("png animated", "png", animated_png, LOSSLESS),
         Kind("png black", "png", black_png),

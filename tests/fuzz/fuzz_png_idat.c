@@ -48,6 +48,18 @@ static void write_chunks(const struct tsr_header *header, const uint8_t *raster,
     if (status != TSR_OK) chunks->size = 0;
 }
 
+/* Reading the pixels alone takes what the node takes, and gives the same. raster: what the node gives; NULL: nothing.
+ */
+static void read_pixels(const struct tsr_header *header, const uint8_t *chunks, size_t size, const uint8_t *raster)
+{
+    const size_t bytes = (size_t)(tsr_frame_bits(&header->image) / 8);
+    uint8_t *const pixels = fuzz_alloc(bytes);
+    const enum tsr_status status = tsr_png_read_raster(tsr_png_rows_of(header), NULL, chunks, size, pixels, NULL);
+    FUZZ_PROMISE(status == TSR_OK || (status == TSR_ERROR_CORRUPT && !raster), "pixels alone: status %d", (int)status);
+    FUZZ_PROMISE(!raster || memcmp(pixels, raster, bytes) == 0, "pixels alone are others");
+    free(pixels);
+}
+
 /* Chunks that can be read can be made again. Returns whether they can be read. random: damages the residue then; may be
  * null. */
 static bool read_chunks(const struct tsr_header *header, const uint8_t *chunks, size_t size, struct fuzz_random *random)
@@ -56,6 +68,7 @@ static bool read_chunks(const struct tsr_header *header, const uint8_t *chunks, 
     uint8_t *raster = fuzz_alloc((size_t)(tsr_frame_bits(&header->image) / 8));
     const enum tsr_status status = split_png(tsr_png_rows_of(header), chunks, size, raster, &residue);
     FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", (int)status);
+    read_pixels(header, chunks, size, status == TSR_OK ? raster : NULL);
     if (status == TSR_OK) {
         FUZZ_PROMISE(join_png(tsr_png_rows_of(header), NULL, raster, residue.bytes, residue.size, &again) == TSR_OK,
                      "%zu bytes of chunks do not come back", size);

@@ -61,7 +61,8 @@ static const struct option_row table[] = {
      "how samples are decorrelated; default: predict, with --qp, --psnr, --size transform"},
     {LONG_CODER, "coder", "huffman|cavlc|rans", ON_COMPRESS | ON_COMPARE, "entropy coder; default: the effort's"},
     {LONG_SAMPLES_ONLY, "samples-only", NULL, ON_COMPRESS,
-     "keep the samples alone of compressed DICOM that cannot come back as the same file"},
+     "keep the samples alone: of PNG, which is much faster, and of compressed DICOM that cannot come back as the same "
+     "file"},
 
     {0, NULL, NULL, 0, "Loss"},
     {LONG_QUALITY, "quality", "diagnostic|visually-lossless|web", ON_COMPRESS | OFTEN,

@@ -75,7 +75,7 @@ class Options:
     allow_lossy : bool
         Loss may be taken for images that are never coded with loss by accident.
     samples_only : bool
-        DICOM whose streams cannot come back byte for byte: its samples are enough.
+        The samples are enough: of PNG, which is much faster, and of DICOM whose streams cannot come back byte for byte.
     range : int
         Of the values, by which psnr and qp count: 255 to 16777215. 0: the image's own. Only of samples of more than 8 bits
         in one component.

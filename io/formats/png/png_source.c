@@ -122,8 +122,9 @@ static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *h
     return tsr_input_claim(input, header, &need, error);
 }
 
-/* Makes the raster and the residue, and sees that they give the same chunks. The chunks of a lossy copy are others. */
-static enum tsr_status read_pixels(struct tsr_source *source, const struct png *png, bool may_lose,
+/* Makes the raster, and the residue, of which it sees that they give the same chunks. is_new: the chunks of the
+ * restored file are others. */
+static enum tsr_status read_pixels(struct tsr_source *source, const struct png *png, bool is_new,
                                    struct tsr_error *error)
 {
     const struct tsr_header *const header = &source->header;
@@ -139,14 +140,14 @@ static enum tsr_status read_pixels(struct tsr_source *source, const struct png *
     if (!raster.bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", bytes);
     source->held[0] = raster.bytes;
     source->rasters = raster.bytes;
-    const bool is_new = may_lose && !header->image.exact_only;
-    const enum tsr_status status = is_new
-                                       ? tsr_node_png.split(&work, chunks, size, &used, &raster, &residue, &why)
-                                       : tsr_prove(&tsr_node_png, &work, chunks, size, &used, &raster, &residue, &why);
+    const enum tsr_status status =
+        is_new ? tsr_png_read_raster(tsr_png_rows_of(header), &work.crew, chunks, size, raster.bytes, &why)
+               : tsr_prove(&tsr_node_png, &work, chunks, size, &used, &raster, &residue, &why);
     source->is_proven = status == TSR_OK && !is_new;
     if (status == TSR_OK && why.offset != TSR_NO_OFFSET) tsr_input_note_damage(source->input, "%s", why.text);
     if (status != TSR_OK) *error = why;
-    if (status == TSR_OK) return tsr_source_put(source, TSR_BLOB_RESIDUES, residue.bytes, residue.size, true, error);
+    if (status == TSR_OK && !is_new)
+        return tsr_source_put(source, TSR_BLOB_RESIDUES, residue.bytes, residue.size, true, error);
     tsr_bytes_free(&residue);
     return status;
 }
@@ -155,29 +156,59 @@ enum tsr_status tsr_png_chunks_of(const struct tsr_source *source, const struct 
                                   struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct tsr_extent *const residues = source->blob[TSR_BLOB_RESIDUES].extent;
-    if (!source->is_proven) return tsr_fail(error, TSR_DECLINED, "its IDAT chunks were read for a lossy copy");
+    if (!source->is_proven) return tsr_fail(error, TSR_DECLINED, "of its IDAT chunks the pixels alone were read");
     return tsr_png_rows_to_chunks(tsr_png_rows_of(&source->header), crew, source->rasters, residues->bytes,
                                   (size_t)residues->size, plain, residue, error);
+}
+
+/* Whether the start and the end are the usual ones. */
+static void note_form(const struct png *png, struct tsr_header *header)
+{
+    uint8_t *const form = &header->parameters[TSR_PNG_FORM], usual[TSR_PNG_START_BYTES];
+    tsr_png_start(header, usual);
+    if (memcmp(png->file, usual, sizeof usual) == 0) *form |= TSR_PNG_USUAL_START;
+    if (png->size - png->after_idat >= TSR_PNG_END_BYTES &&
+        memcmp(png->file + png->size - TSR_PNG_END_BYTES, tsr_png_end, TSR_PNG_END_BYTES) == 0)
+        *form |= TSR_PNG_USUAL_END;
 }
 
 /* The bytes before and after the chunks, without the usual start and end. */
 static enum tsr_status put_blobs(struct tsr_source *source, const struct png *png, struct tsr_error *error)
 {
-    uint8_t *const form = &source->header.parameters[TSR_PNG_FORM];
-    uint8_t usual[TSR_PNG_START_BYTES];
-    size_t start = 0, end = png->size;
-    tsr_png_start(&source->header, usual);
-    if (memcmp(png->file, usual, sizeof usual) == 0) {
-        *form |= TSR_PNG_USUAL_START;
-        start = sizeof usual;
-    }
-    if (png->size - png->after_idat >= TSR_PNG_END_BYTES &&
-        memcmp(png->file + png->size - TSR_PNG_END_BYTES, tsr_png_end, TSR_PNG_END_BYTES) == 0) {
-        *form |= TSR_PNG_USUAL_END;
-        end -= TSR_PNG_END_BYTES;
-    }
+    note_form(png, &source->header);
+    const uint8_t form = source->header.parameters[TSR_PNG_FORM];
+    const size_t start = form & TSR_PNG_USUAL_START ? TSR_PNG_START_BYTES : 0,
+                 end = png->size - (form & TSR_PNG_USUAL_END ? TSR_PNG_END_BYTES : 0);
     TSR_TRY(tsr_source_put(source, TSR_BLOB_PREFIX, png->file + start, png->first_idat - start, false, error));
     return tsr_source_put(source, TSR_BLOB_SUFFIX, png->file + png->after_idat, end - png->after_idat, false, error);
+}
+
+/* Of two images of PNG files. */
+static bool is_same_image(const struct tsr_image *a, const struct tsr_image *b)
+{
+    return a->columns == b->columns && a->rows == b->rows && a->components == b->components &&
+           a->bits_stored == b->bits_stored && a->exact_only == b->exact_only;
+}
+
+enum tsr_status tsr_png_check_rest(const struct tsr_header *header, const uint8_t *file, size_t size, size_t at,
+                                   struct tsr_error *error)
+{
+    static const char other[] = "the restored file is not the PNG that the .tsr describes";
+    struct tsr_header again = {0};
+    struct png png = {.file = file, .size = size};
+    if (size < TSR_PNG_START_BYTES || !is_png(file, size) ||
+        tsr_read_u32_be(file + TSR_PNG_SIGNATURE_BYTES) != TSR_PNG_IHDR_BYTES ||
+        memcmp(file + TSR_PNG_SIGNATURE_BYTES + 4, "IHDR", 4) != 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", other);
+    TSR_TRY(describe(file + TSR_PNG_SIGNATURE_BYTES + 8, &again, error));
+    TSR_TRY(find_chunks(&png, error));
+    note_form(&png, &again);
+    return png.has_end && png.first_idat == at &&
+                   png.after_idat == at + TSR_PNG_CHUNK_BYTES + raster_bytes(&header->image) &&
+                   is_same_image(&again.image, &header->image) && again.parameter_count == header->parameter_count &&
+                   memcmp(again.parameters, header->parameters, again.parameter_count) == 0
+               ? TSR_OK
+               : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", other);
 }
 
 static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source_options *options,
@@ -195,7 +226,9 @@ static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source
     if (status == TSR_OK) tsr_png_note_chunks(input, png.file, png.size);
     if (status == TSR_OK) status = find_chunks(&png, error);
     if (status == TSR_OK && !png.has_end) s->only_lossless = "PNG files without an end";
-    if (status == TSR_OK) status = read_pixels(s, &png, options->may_lose && png.has_end, error);
+    const bool is_new = png.has_end && (options->samples_only || (options->may_lose && !header.image.exact_only));
+    if (status == TSR_OK) s->header.exact = !(options->samples_only && png.has_end);
+    if (status == TSR_OK) status = read_pixels(s, &png, is_new, error);
     if (status == TSR_OK) status = put_blobs(s, &png, error);
     if ((status == TSR_ERROR_CORRUPT || status == TSR_DECLINED) && tsr_input_damage(input)[0]) /* is why */
         tsr_fail(error, status, "%s", tsr_input_damage(input));

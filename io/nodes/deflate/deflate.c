@@ -222,6 +222,18 @@ enum tsr_status tsr_deflate_measure(const uint8_t *stream, size_t size, size_t l
     return status;
 }
 
+bool tsr_deflate_plain(const uint8_t *stream, size_t size, uint8_t *plain, size_t plain_size, size_t *used)
+{
+    struct deflate_source source = {.stream = stream, .size = size};
+    struct deflate_block *const block = calloc(1, sizeof *block);
+    size_t at = 0;
+    bool is_good = block && plain_size <= DEFLATE_PLAIN_LIMIT;
+    while (is_good && !block->final) is_good = tsr_deflate_inflate(&source, block, plain, plain_size, &at);
+    free(block);
+    *used = source.at - source.count / 8;
+    return is_good && at == plain_size;
+}
+
 enum tsr_status tsr_deflate_put_parameters(struct tsr_bytes *residue, const struct deflate_parameters *p,
                                            uint32_t padding, struct tsr_error *error)
 {
@@ -428,7 +440,7 @@ static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *
     tsr_range_begin_reading(&c->range, in->bytes + in->at, in->size - in->at);
     TSR_TRY(tsr_deflate_code(c));
     if (padding >> (-sink.count & 7)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the padding of a stream is damaged");
-    return sink.count > 0 ? tsr_bytes_put_u8(stream, (uint8_t)(sink.bits | padding << sink.count), error) : TSR_OK;
+    return tsr_deflate_finish(&sink, padding, error);
 }
 
 enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const uint8_t *plain, size_t plain_size,

@@ -80,6 +80,11 @@ enum tsr_status tsr_deflate_read_up_to(const struct tsr_deflate_way *way, const 
  * 257 more, unless it ends. Errors: TSR_ERROR_CORRUPT (it is no deflate stream), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_deflate_first(const uint8_t *stream, size_t size, size_t count, struct tsr_bytes *plain);
 
+/* Inflates a stream to just so many bytes. *used: its bytes. False: it has a fault, or other bytes; or there is no
+ * memory, of which it takes that of tsr_deflate_memory(0). Takes and refuses what tsr_deflate_read does, but for its
+ * limits of steps and of the residue. */
+bool tsr_deflate_plain(const uint8_t *stream, size_t size, uint8_t *plain, size_t plain_size, size_t *used);
+
 /* The bytes that a stream inflates to, which are not kept: memory is that of tsr_deflate_memory. Errors:
  * TSR_ERROR_CORRUPT (not a whole deflate stream, or it inflates to more than limit bytes), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_deflate_measure(const uint8_t *stream, size_t size, size_t limit, size_t *plain,

@@ -1,6 +1,7 @@
 /* Reads the blocks of a deflate stream as tokens. RFC 1951. See deflate_parts.h. */
 #include "deflate_parts.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -312,4 +313,67 @@ enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_
     const struct deflate_codes *const codes = get_codes(source, block, error);
     if (!codes) return TSR_ERROR_CORRUPT;
     return get_tokens(source, block, codes, limit, bytes, error);
+}
+
+/* ---- Plain bytes alone: no tokens are kept ------------------------------------------------------------------- */
+
+/* Copies a match. There are WORD bytes more in the buffer, or it is copied byte by byte. */
+static inline void copy_match(uint8_t *to, uint32_t length, uint32_t distance, size_t left)
+{
+    enum { WORD = 8 };
+    if (distance >= WORD && left >= length + WORD) {
+        for (uint32_t k = 0; k < length; k += WORD) memcpy(to + k, to + k - distance, WORD);
+    } else if (distance == 1) {
+        memset(to, to[-1], length);
+    } else {
+        for (uint32_t k = 0; k < length; k++) to[k] = to[(ptrdiff_t)k - (ptrdiff_t)distance];
+    }
+}
+
+/* As get_tokens, which it must take and refuse the same of. */
+static bool inflate_tokens(struct deflate_source *source, const struct deflate_codes *codes, uint8_t *plain,
+                           size_t size, size_t *at)
+{
+    enum { REST_BITS = 5 + CODE_BITS + 13 }; /* of a match after its first symbol, at most */
+    struct deflate_source s = *source;
+    size_t to = *at, count = 0;
+    for (;; count++) {
+        if (s.count < CODE_BITS) refill(&s);
+        const uint32_t symbol = get_symbol(&s, &codes->literals);
+        if (symbol < 256) {
+            if (to == size) return false;
+            plain[to++] = (uint8_t)symbol;
+            continue;
+        }
+        if (symbol == 256) break;
+        if (s.count < REST_BITS) refill(&s);
+        const uint32_t token = get_match(&s, symbol, &codes->distances), length = deflate_length(token),
+                       distance = token & 65535;
+        if (length == 0 || (symbol < 285 && length == DEFLATE_MOST) || length > size - to || distance > to)
+            return false;
+        copy_match(plain + to, length, distance, size - to);
+        to += length;
+    }
+    *source = s;
+    *at = to;
+    return count <= TSR_DEFLATE_TOKENS;
+}
+
+bool tsr_deflate_inflate(struct deflate_source *source, struct deflate_block *block, uint8_t *plain, size_t size,
+                         size_t *at)
+{
+    uint32_t bits = 0;
+    if (!get_bits(source, 3, &bits) || bits >> 1 == 3) return false;
+    block->final = bits & 1;
+    block->type = (enum deflate_type)(bits >> 1);
+    if (block->type == DEFLATE_STORED) {
+        const uint8_t *stored;
+        size_t bytes;
+        if (get_stored(source, block, size - *at, &bytes, &stored, NULL) != TSR_OK) return false;
+        memcpy(plain + *at, stored, bytes);
+        *at += bytes;
+        return true;
+    }
+    const struct deflate_codes *const codes = get_codes(source, block, NULL);
+    return codes && inflate_tokens(source, codes, plain, size, at);
 }

@@ -136,6 +136,11 @@ struct deflate_source {
 enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_block *block, size_t limit,
                                   size_t *bytes, const uint8_t **stored, struct tsr_error *error);
 
+/* Inflates the next block of a stream to plain[*at ..], of which there are size bytes in all. False: it is not right,
+ * or longer than that. */
+bool tsr_deflate_inflate(struct deflate_source *source, struct deflate_block *block, uint8_t *plain, size_t size,
+                         size_t *at);
+
 /* The model of zlib's encoder. */
 enum deflate_finder { DEFLATE_NONE, DEFLATE_GREEDY, DEFLATE_LAZY, DEFLATE_RUNS, DEFLATE_COPY };
 enum { DEFLATE_FILTERED = 1, DEFLATE_ONLY_FIXED = 2, DEFLATE_FORGETS = 4, DEFLATE_FROM_FIRST = 8 };
@@ -213,6 +218,9 @@ struct deflate_sink {
 };
 enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct deflate_block *block,
                                       const uint8_t *stored, struct tsr_error *error);
+
+/* The last byte, if it is not whole, with these bits after its own. */
+enum tsr_status tsr_deflate_finish(struct deflate_sink *sink, uint32_t padding, struct tsr_error *error);
 
 struct deflate_chances {
     struct tsr_chance end, stored, stored_same, type[4], type_other[4], final[2], head, marker[2], padding;

@@ -301,26 +301,50 @@ static void put_head(struct deflate_sink *sink, const struct deflate_head *head)
     }
 }
 
+/* Bits that are not written yet. */
+struct waiting {
+    uint64_t bits;
+    uint32_t count;
+};
+
+/* At most 32 bits more, of which whole words are written. What is next is kept in registers. */
+static inline void put_some(struct waiting *s, uint8_t **to, uint32_t value, uint32_t bits)
+{
+    s->bits |= (uint64_t)value << s->count;
+    s->count += bits;
+    if (s->count < 32) return;
+    tsr_put_u32(*to, (uint32_t)s->bits);
+    *to += 4;
+    s->bits >>= 32;
+    s->count -= 32;
+}
+
 static bool put_tokens(struct deflate_sink *sink, const struct deflate_tokens *tokens,
                        const struct deflate_written_codes *codes)
 {
     const uint8_t *const literals = codes->lengths, *const distances = codes->far_lengths;
+    struct waiting s = {sink->bits, sink->count};
+    uint8_t *to = sink->stream->bytes + sink->stream->size;
     for (size_t i = 0; i < tokens->count; i++) {
         const uint32_t token = tokens->tokens[i];
         if (token < 256) {
             if (literals[token] == 0) return false;
-            put_bits(sink, codes->literals[token], literals[token]);
+            put_some(&s, &to, codes->literals[token], literals[token]);
             continue;
         }
         uint32_t extra, far_extra;
         const uint32_t length = deflate_length(token), symbol = deflate_length_symbol(length, &extra);
         const uint32_t distance = token & 65535, far = deflate_distance_symbol(distance, &far_extra);
         if (literals[symbol] == 0 || distances[far] == 0) return false;
-        put_bits(sink, codes->literals[symbol], literals[symbol]);
-        put_bits(sink, (length - DEFLATE_LEAST) & ((1u << extra) - 1), extra);
-        put_bits(sink, codes->distances[far], distances[far]);
-        put_bits(sink, (distance - 1) & ((1u << far_extra) - 1), far_extra);
+        put_some(&s, &to,
+                 codes->literals[symbol] | ((length - DEFLATE_LEAST) & ((1u << extra) - 1)) << literals[symbol],
+                 literals[symbol] + extra);
+        put_some(&s, &to, codes->distances[far] | ((distance - 1) & ((1u << far_extra) - 1)) << distances[far],
+                 distances[far] + far_extra);
     }
+    sink->stream->size = (size_t)(to - sink->stream->bytes);
+    sink->bits = s.bits;
+    sink->count = s.count;
     put_bits(sink, codes->literals[256], literals[256]);
     return literals[256] > 0;
 }
@@ -336,14 +360,15 @@ static enum tsr_status put_stored(struct deflate_sink *sink, const struct deflat
     return tsr_bytes_put(sink->stream, stored, block->stored, error);
 }
 
-/* Makes room for a block: of few tokens, also for more bits than they can have, which takes no look at them. */
+/* Makes room for a block: where there is room for more bits than tokens can have, without a look at them. */
 static enum tsr_status reserve(struct deflate_sink *sink, const struct deflate_block *block,
                                const struct deflate_written_codes *codes, struct tsr_error *error)
 {
     enum { FEW = 256, TOKEN_BYTES = 6, HEAD_BYTES = 1024 };
     struct deflate_counts counts;
     const size_t count = block->tokens.count, most = HEAD_BYTES + TOKEN_BYTES * count;
-    if (count < FEW && sink->stream->limit - sink->stream->size > most)
+    const struct tsr_bytes *const stream = sink->stream;
+    if (stream->limit - stream->size > most && (count < FEW || stream->capacity - stream->size > most))
         return tsr_bytes_reserve(sink->stream, most, error);
     count_tokens(&counts, &block->tokens);
     const uint64_t head = block->type == DEFLATE_DYNAMIC ? head_bits(&block->head) : 0,
@@ -375,4 +400,12 @@ enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct de
     if (!put_tokens(sink, &block->tokens, c))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate block has a token without a code");
     return TSR_OK;
+}
+
+enum tsr_status tsr_deflate_finish(struct deflate_sink *sink, uint32_t padding, struct tsr_error *error)
+{
+    if (sink->count == 0) return TSR_OK;
+    const uint8_t last = (uint8_t)(sink->bits | (uint64_t)padding << sink->count);
+    sink->bits = sink->count = 0;
+    return tsr_bytes_put_u8(sink->stream, last, error);
 }

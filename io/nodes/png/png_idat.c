@@ -7,7 +7,7 @@
 #include "io/nodes/deflate/deflate.h"
 #include "png_checks.h"
 #include "png_chunks.h"
-#include "png_rows.h"
+#include "png_plain.h"
 
 enum {
     LENGTH_BYTES = 4,
@@ -18,153 +18,18 @@ enum {
 };
 enum { SIZES = 1, WRONG = 2, NO_CHECK = 4, LAST_CUT = 8, FRAME = 16, ALL_FLAGS = 31 }; /* of a residue */
 
-/* ---- Rows --------------------------------------------------------------------------------------------------- */
-
-struct rows {
-    const struct tsr_image *image;
-    struct tsr_png_pass pass[TSR_PNG_PASSES];
-    int passes;
-    size_t pixel_bytes, plain_bytes, all, longest; /* all: rows of all passes */
-};
-
-static struct rows rows_of(struct tsr_png_rows of)
-{
-    struct rows r = {.image = of.image};
-    const size_t bits = (size_t)r.image->components * r.image->bits_stored;
-    r.passes = tsr_png_passes(r.image, of.interlaced, r.pass);
-    r.pixel_bytes = bits < 8 ? 1 : bits / 8;
-    for (int i = 0; i < r.passes; i++) {
-        if (r.pass[i].columns == 0) continue;
-        r.all += r.pass[i].rows;
-        r.plain_bytes += r.pass[i].rows * (r.pass[i].row_bytes + 1);
-        if (r.pass[i].row_bytes > r.longest) r.longest = r.pass[i].row_bytes;
-    }
-    return r;
-}
-
-uint64_t tsr_png_plain_bytes(struct tsr_png_rows of)
-{
-    return rows_of(of).plain_bytes;
-}
-
-/* Undoes the filters, and fills the raster. types: a byte for each row. */
-static enum tsr_status take_plain(const struct rows *r, const uint8_t *plain, uint8_t *types, uint8_t *raster,
-                                  struct tsr_error *error)
-{
-    uint8_t *const rows = calloc(2, r->longest + 1);
-    if (!rows) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for two rows");
-    bool good = true;
-    for (int i = 0; i < r->passes && good; i++) {
-        const struct tsr_png_pass *const pass = &r->pass[i];
-        uint8_t *row = rows, *above = rows + r->longest + 1;
-        memset(above, 0, pass->row_bytes);
-        for (uint32_t y = 0; pass->columns > 0 && y < pass->rows && good; y++) {
-            *types = *plain++;
-            memcpy(row, plain, pass->row_bytes);
-            tsr_png_unfilter(*types, row, above, pass->row_bytes, r->pixel_bytes);
-            good = *types++ < TSR_PNG_FILTERS && tsr_png_put_row(r->image, pass, y, row, raster);
-            plain += pass->row_bytes;
-            uint8_t *const next = above;
-            above = row;
-            row = next;
-        }
-    }
-    free(rows);
-    if (good) return TSR_OK;
-    if (types[-1] < TSR_PNG_FILTERS)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "bits after the last pixel of a row are not 0");
-    return tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "it has a row with the unknown filter %d", types[-1]);
-}
-
-/* Bands of rows, which threads filter at once. */
-enum { BANDS = 8, BAND_ROWS = 64 };
-
-struct filtering {
-    const struct rows *rows;
-    const uint8_t *raster, *types; /* types NULL: all rows have type */
-    uint8_t *plain;
-    int type;
-    unsigned bands;
-    enum tsr_status status[BANDS];
-};
-
-static unsigned bands_of(const struct rows *r)
-{
-    const size_t bands = r->passes == 1 ? r->all / BAND_ROWS : 1;
-    return bands < 1 ? 1 : bands < BANDS ? (unsigned)bands : BANDS;
-}
-
-/* Filters some rows of a pass. rows: room for two. */
-static void filter_rows(const struct filtering *f, const struct tsr_png_pass *pass, uint32_t from, uint32_t to,
-                        const uint8_t *types, uint8_t *plain, uint8_t *rows)
-{
-    const struct rows *const r = f->rows;
-    uint8_t *row = rows, *above = rows + r->longest + 1;
-    memset(above, 0, pass->row_bytes);
-    if (from > 0) tsr_png_take_row(r->image, pass, from - 1, f->raster, above);
-    for (uint32_t y = from; y < to; y++) {
-        *plain = types ? *types++ : (uint8_t)f->type;
-        tsr_png_take_row(r->image, pass, y, f->raster, row);
-        tsr_png_filter(*plain, row, above, pass->row_bytes, r->pixel_bytes, plain + 1);
-        plain += 1 + pass->row_bytes;
-        uint8_t *const next = above;
-        above = row;
-        row = next;
-    }
-}
-
-/* A band of the only pass, or all passes. */
-static void filter_band(void *context, unsigned band)
-{
-    struct filtering *const f = context;
-    const struct rows *const r = f->rows;
-    uint8_t *const rows = calloc(2, r->longest + 1), *plain = f->plain;
-    const uint8_t *types = f->types;
-    f->status[band] = rows ? TSR_OK : TSR_ERROR_LIMIT;
-    for (int i = 0; rows && i < r->passes; i++) {
-        const struct tsr_png_pass *const pass = &r->pass[i];
-        if (pass->columns == 0) continue;
-        const uint32_t from = (uint32_t)((uint64_t)pass->rows * band / f->bands),
-                       to = (uint32_t)((uint64_t)pass->rows * (band + 1) / f->bands);
-        filter_rows(f, pass, from, to, types ? types + from : NULL, plain + from * (pass->row_bytes + 1), rows);
-        plain += pass->rows * (pass->row_bytes + 1);
-        if (types) types += pass->rows;
-    }
-    free(rows);
-}
-
-static enum tsr_status make_plain(const struct rows *r, const struct tsr_crew *crew, const uint8_t *raster, int type,
-                                  const uint8_t *types, uint8_t *plain, struct tsr_error *error)
-{
-    const bool helps = crew && crew->run;
-    struct filtering f = {r, raster, types, plain, type, helps ? bands_of(r) : 1, {TSR_OK}};
-    if (helps)
-        crew->run(crew->pool, filter_band, &f, f.bands);
-    else
-        filter_band(&f, 0);
-    for (unsigned i = 0; i < f.bands; i++)
-        if (f.status[i] != TSR_OK) return tsr_fail(error, f.status[i], "no memory for two rows");
-    return TSR_OK;
-}
-
-/* Rows of bands, and plain bytes. */
-static uint64_t rows_memory(const struct rows *r)
-{
-    return r->plain_bytes + 2 * (uint64_t)bands_of(r) * (r->longest + 1);
-}
-
 uint64_t tsr_png_idat_memory(struct tsr_png_rows of, uint64_t size)
 {
-    const struct rows r = rows_of(of);
+    const struct tsr_png_form r = tsr_png_form_of(of);
     /* Filters; a stream and, twice while pieces are joined, a residue; or the residue and the stream. */
-    return rows_memory(&r) + r.all + 3 * size + tsr_deflate_memory(r.plain_bytes);
+    return tsr_png_form_memory(&r) + r.all + 3 * size + tsr_deflate_memory(r.plain_bytes);
 }
 
 uint64_t tsr_png_reading_memory(struct tsr_png_rows of, uint64_t size)
 {
     enum { ZLIB_TOKENS = 1 << 15 }; /* of a block */
-    const struct rows r = rows_of(of);
-    return rows_memory(&r) + r.all + 2 * size + tsr_deflate_memory(ZLIB_TOKENS);
+    const struct tsr_png_form r = tsr_png_form_of(of);
+    return tsr_png_form_memory(&r) + r.all + 2 * size + tsr_deflate_memory(ZLIB_TOKENS);
 }
 
 /* ---- Reading ------------------------------------------------------------------------------------------------ */
@@ -235,8 +100,8 @@ struct reading {
     const uint8_t *chunks;
     size_t size;
     bool is_checked;
-    size_t wrong;         /* the number of a chunk */
-    const struct rows *r; /* or NULL */
+    size_t wrong;                 /* the number of a chunk */
+    const struct tsr_png_form *r; /* or NULL */
     const struct tsr_bytes *plain;
     uint8_t *types, *raster;
     uint32_t adler;
@@ -258,8 +123,14 @@ static void read_plain(void *context)
     check_chunks(g);
     g->adler = tsr_png_adler(g->plain->bytes, g->plain->size);
     if (!g->r) return;
-    g->status = g->plain->size == g->r->plain_bytes ? take_plain(g->r, g->plain->bytes, g->types, g->raster, &g->error)
-                                                    : tsr_fail_at(&g->error, TSR_ERROR_CORRUPT, 0, "%s", pixels_end);
+    g->status = g->plain->size == g->r->plain_bytes
+                    ? tsr_png_take_plain(g->r, g->plain->bytes, g->types, g->raster, &g->error)
+                    : tsr_fail_at(&g->error, TSR_ERROR_CORRUPT, 0, "%s", pixels_end);
+}
+
+static bool is_zlib(const uint8_t *z, size_t size)
+{
+    return size >= ZLIB_HEAD && (z[0] & 15) == 8 && (z[0] << 8 | z[1]) % 31 == 0 && !(z[1] & 32);
 }
 
 /* Inflates the zlib stream of chunks. The residue gets all but what the deflate stream's own residue says. What looks
@@ -272,8 +143,7 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
     size_t used = 0, flags = 0;
     TSR_TRY(join_chunks(&way->crew, chunks, size, stream, residue, &flags, error));
     const uint8_t *const z = stream->bytes;
-    if (stream->size < ZLIB_HEAD || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
+    if (!is_zlib(z, stream->size)) return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
     const uint64_t most = TSR_DEFLATE_RATIO * (uint64_t)stream->size;
     const size_t plain_bytes = g->r ? g->r->plain_bytes : 0, room = most < plain_bytes ? (size_t)most : plain_bytes;
     const bool is_likely = room / 64 <= stream->size; /* that all will be used: a header alone may say anything */
@@ -300,7 +170,7 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
 }
 
 /* Reads chunks, and their rows if r is not NULL. */
-static enum tsr_status read_chunks(const struct rows *r, const struct tsr_crew *crew, const uint8_t *chunks,
+static enum tsr_status read_chunks(const struct tsr_png_form *r, const struct tsr_crew *crew, const uint8_t *chunks,
                                    size_t size, struct tsr_bytes *plain, uint8_t *types, uint8_t *raster,
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
@@ -328,7 +198,7 @@ static enum tsr_status read_chunks(const struct rows *r, const struct tsr_crew *
 static enum tsr_status split_raster(const struct tsr_node_work *work, const uint8_t *chunks, size_t size, size_t *used,
                                     struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct rows r = rows_of((struct tsr_png_rows){work->image, work->interlaced});
+    const struct tsr_png_form r = tsr_png_form_of((struct tsr_png_rows){work->image, work->interlaced});
     struct tsr_bytes rows = {.limit = r.plain_bytes};
     uint8_t *const types = malloc(r.all);
     *used = size;
@@ -346,6 +216,60 @@ static enum tsr_status split_chunks(const struct tsr_node_work *work, const uint
 {
     *used = size;
     return read_chunks(NULL, &work->crew, chunks, size, plain, NULL, NULL, residue, error);
+}
+
+/* ---- Pixels alone ------------------------------------------------------------------------------------------- */
+
+/* The zlib stream of chunks without a fault, in memory of joined if there are several. NULL: they have one. */
+static const uint8_t *stream_of(const uint8_t *chunks, size_t size, struct tsr_bytes *joined, size_t *bytes)
+{
+    struct tsr_png_chunk chunk, first;
+    size_t at = 0;
+    joined->limit = size;
+    if (!tsr_png_next(chunks, size, &at, &first) || !tsr_png_checks(&first)) return NULL;
+    *bytes = first.size;
+    if (at == size) return first.data;
+    if (tsr_bytes_reserve(joined, size, NULL) != TSR_OK) return NULL;
+    memcpy(joined->bytes, first.data, first.size);
+    for (; at < size; *bytes += chunk.size) {
+        if (!tsr_png_next(chunks, size, &at, &chunk) || !tsr_png_checks(&chunk)) return NULL;
+        memcpy(joined->bytes + *bytes, chunk.data, chunk.size);
+    }
+    return joined->bytes;
+}
+
+/* Inflates a zlib stream that becomes just so many bytes. False: it does not, or has a fault, or memory is missing. */
+static bool inflate(const uint8_t *z, size_t size, uint8_t *plain, size_t plain_bytes)
+{
+    size_t used = 0;
+    return is_zlib(z, size) && tsr_deflate_plain(z + ZLIB_HEAD, size - ZLIB_HEAD, plain, plain_bytes, &used) &&
+           size - ZLIB_HEAD - used >= ZLIB_CHECK &&
+           tsr_png_adler(plain, plain_bytes) == tsr_read_u32_be(z + ZLIB_HEAD + used);
+}
+
+enum tsr_status tsr_png_read_raster(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *chunks,
+                                    size_t size, uint8_t *raster, struct tsr_error *error)
+{
+    const struct tsr_png_form form = tsr_png_form_of(of);
+    const struct tsr_node_work work = {
+        .image = of.image, .interlaced = of.interlaced, .crew = crew ? *crew : (struct tsr_crew){NULL, NULL}};
+    struct tsr_bytes joined = {0}, plain = {.limit = form.plain_bytes};
+    size_t bytes = 0, used;
+    const uint8_t *const z = stream_of(chunks, size, &joined, &bytes);
+    const bool may_be = z && form.plain_bytes / TSR_DEFLATE_RATIO <= bytes; /* a header alone may say anything */
+    const bool is_good = may_be && tsr_bytes_reserve_by(crew, &plain, form.plain_bytes, NULL) == TSR_OK &&
+                         inflate(z, bytes, plain.bytes, form.plain_bytes) &&
+                         tsr_png_take_plain(&form, plain.bytes, NULL, raster, NULL) == TSR_OK;
+    tsr_bytes_free(&joined);
+    tsr_bytes_free(&plain);
+    if (is_good) return TSR_OK;
+    /* The node tells what is wrong. */
+    struct tsr_bytes residue = {.limit = size + 64 + 2 * form.all};
+    struct tsr_bytes pixels = {.bytes = raster, .capacity = tsr_raster_bytes(of.image)};
+    pixels.limit = pixels.capacity;
+    const enum tsr_status status = split_raster(&work, chunks, size, &used, &pixels, &residue, error);
+    tsr_bytes_free(&residue);
+    return status;
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------------------ */
@@ -366,7 +290,7 @@ struct parts {
 };
 
 /* r: NULL if it has no rows. */
-static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, size_t size, struct parts *p,
+static enum tsr_status read_parts(const struct tsr_png_form *r, const uint8_t *residue, size_t size, struct parts *p,
                                   struct tsr_error *error)
 {
     struct tsr_cursor c = {residue, size, 0, false};
@@ -478,10 +402,10 @@ static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew,
 
 uint64_t tsr_png_making_memory(struct tsr_png_rows of, uint64_t size, const struct tsr_bytes *residue, unsigned threads)
 {
-    const struct rows r = rows_of(of);
+    const struct tsr_png_form r = tsr_png_form_of(of);
     struct parts p;
     const bool is_known = residue && read_parts(&r, residue->bytes, residue->size, &p, NULL) == TSR_OK;
-    return rows_memory(&r) + size +
+    return tsr_png_form_memory(&r) + size +
            (is_known ? tsr_deflate_writing_memory(r.plain_bytes, p.deflated, p.deflated_size, threads)
                      : tsr_deflate_memory(r.plain_bytes));
 }
@@ -489,12 +413,13 @@ uint64_t tsr_png_making_memory(struct tsr_png_rows of, uint64_t size, const stru
 static enum tsr_status join_raster(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
                                    struct tsr_bytes *chunks, struct tsr_error *error)
 {
-    const struct rows r = rows_of((struct tsr_png_rows){work->image, work->interlaced});
+    const struct tsr_png_form r = tsr_png_form_of((struct tsr_png_rows){work->image, work->interlaced});
     struct parts p;
     TSR_TRY(read_parts(&r, parts->residue, parts->residue_size, &p, error));
     struct tsr_bytes plain = {.limit = r.plain_bytes};
     enum tsr_status status = tsr_bytes_reserve_by(&work->crew, &plain, r.plain_bytes, error);
-    if (status == TSR_OK) status = make_plain(&r, &work->crew, parts->plain, p.type, p.types, plain.bytes, error);
+    if (status == TSR_OK)
+        status = tsr_png_make_plain(&r, &work->crew, parts->plain, p.type, p.types, plain.bytes, error);
     if (status == TSR_OK) status = make_chunks(&p, &work->crew, plain.bytes, r.plain_bytes, chunks, error);
     tsr_bytes_free(&plain);
     return status;
@@ -512,11 +437,11 @@ enum tsr_status tsr_png_rows_to_chunks(struct tsr_png_rows of, const struct tsr_
                                        const uint8_t *residue, size_t size, struct tsr_bytes *plain,
                                        struct tsr_bytes *without_rows, struct tsr_error *error)
 {
-    const struct rows r = rows_of(of);
+    const struct tsr_png_form r = tsr_png_form_of(of);
     struct parts parts;
     TSR_TRY(read_parts(&r, residue, size, &parts, error));
     TSR_TRY(tsr_bytes_reserve(plain, r.plain_bytes, error));
-    TSR_TRY(make_plain(&r, crew, raster, parts.type, parts.types, plain->bytes, error));
+    TSR_TRY(tsr_png_make_plain(&r, crew, raster, parts.type, parts.types, plain->bytes, error));
     plain->size = r.plain_bytes;
     TSR_TRY(tsr_bytes_put(without_rows, residue, parts.rows_at, error));
     return tsr_bytes_put(without_rows, parts.deflated, parts.deflated_size, error);

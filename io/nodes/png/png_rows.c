@@ -30,20 +30,86 @@ static uint8_t paeth(int a, int b, int c)
     return (uint8_t)(pa <= pb && pa <= pc ? a : pb <= pc ? b : c);
 }
 
+/* The bytes of a pixel at once, for filters that wait for the pixel before: of three bytes Paeth's takes 2.1 ns a byte
+ * instead of 6.8, of four 1.6 instead of 7.0 (tests/bench/decisions/042). tests/unit/io/test_png.c compares both. */
+typedef int16_t lanes __attribute__((vector_size(16)));
+typedef uint8_t lane_bytes __attribute__((vector_size(8)));
+
+static inline lanes load_lanes(const uint8_t *bytes)
+{
+    lane_bytes eight;
+    memcpy(&eight, bytes, sizeof eight);
+    return __builtin_convertvector(eight, lanes);
+}
+
+static inline lanes magnitude(lanes x)
+{
+    const lanes sign = x >> 15;
+    return (x ^ sign) - sign;
+}
+
+static inline lanes choose(lanes where, lanes yes, lanes no)
+{
+    return (yes & where) | (no & ~where);
+}
+
+static inline lanes paeth_lanes(lanes a, lanes b, lanes c)
+{
+    const lanes to_a = b - c, to_b = a - c, pa = magnitude(to_a), pb = magnitude(to_b), pc = magnitude(to_a + to_b);
+    const lanes is_b = pb < pa;
+    return choose(pc < choose(is_b, pb, pa), c, choose(is_b, b, a));
+}
+
+/* The pixels of a row that have eight bytes from their first one on. Returns the bytes of these pixels. */
+static inline size_t unfilter_pixels(int type, uint8_t *row, const uint8_t *above, size_t bytes,
+                                     const size_t pixel_bytes)
+{
+    lanes a = {0}, c = {0};
+    size_t i = 0;
+    for (; i + sizeof(lane_bytes) <= bytes; i += pixel_bytes) {
+        const lanes b = load_lanes(above + i), predicted = type == 4 ? paeth_lanes(a, b, c) : (a + b) >> 1;
+        a = (load_lanes(row + i) + predicted) & 255;
+        c = b;
+        const lane_bytes eight = __builtin_convertvector(a, lane_bytes);
+        memcpy(row + i, &eight, pixel_bytes);
+    }
+    return i;
+}
+
+static size_t unfilter_most(int type, uint8_t *row, const uint8_t *above, size_t bytes, size_t pixel_bytes)
+{
+    switch (pixel_bytes) {
+    case 2:
+        return unfilter_pixels(type, row, above, bytes, 2);
+    case 3:
+        return unfilter_pixels(type, row, above, bytes, 3);
+    case 4:
+        return unfilter_pixels(type, row, above, bytes, 4);
+    case 6:
+        return unfilter_pixels(type, row, above, bytes, 6);
+    case 8:
+        return unfilter_pixels(type, row, above, bytes, 8);
+    default:
+        return 0;
+    }
+}
+
 void tsr_png_unfilter(int type, uint8_t *row, const uint8_t *above, size_t bytes, size_t pixel_bytes)
 {
-    const size_t first = pixel_bytes < bytes ? pixel_bytes : bytes;
+    const size_t first = pixel_bytes < bytes ? pixel_bytes : bytes,
+                 begin = type == 3 || type == 4 ? unfilter_most(type, row, above, bytes, pixel_bytes) : 0;
     if (type == 2)
         for (size_t i = 0; i < bytes; i++) row[i] = (uint8_t)(row[i] + above[i]);
     if (type == 3) {
-        for (size_t i = 0; i < first; i++) row[i] = (uint8_t)(row[i] + above[i] / 2);
-        for (size_t i = first; i < bytes; i++) row[i] = (uint8_t)(row[i] + (row[i - pixel_bytes] + above[i]) / 2);
+        for (size_t i = begin; i < first; i++) row[i] = (uint8_t)(row[i] + above[i] / 2);
+        for (size_t i = begin < first ? first : begin; i < bytes; i++)
+            row[i] = (uint8_t)(row[i] + (row[i - pixel_bytes] + above[i]) / 2);
     }
     if (type == 1)
         for (size_t i = first; i < bytes; i++) row[i] = (uint8_t)(row[i] + row[i - pixel_bytes]);
     if (type == 4) {
-        for (size_t i = 0; i < first; i++) row[i] = (uint8_t)(row[i] + above[i]);
-        for (size_t i = first; i < bytes; i++)
+        for (size_t i = begin; i < first; i++) row[i] = (uint8_t)(row[i] + above[i]);
+        for (size_t i = begin < first ? first : begin; i < bytes; i++)
             row[i] = (uint8_t)(row[i] + paeth(row[i - pixel_bytes], above[i], above[i - pixel_bytes]));
     }
 }
@@ -67,6 +133,16 @@ void tsr_png_filter(int type, const uint8_t *row, const uint8_t *above, size_t b
         for (size_t i = first; i < bytes; i++)
             out[i] = (uint8_t)(row[i] - paeth(row[i - pixel_bytes], above[i], above[i - pixel_bytes]));
     }
+}
+
+uint32_t tsr_png_cost(const uint8_t *filtered, size_t bytes)
+{
+    uint32_t cost = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        const uint8_t up = filtered[i], down = (uint8_t)(0 - up);
+        cost += up < down ? up : down;
+    }
+    return cost;
 }
 
 /* The bytes of a pixel in the raster, and of a row of it. */

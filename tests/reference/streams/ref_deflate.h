@@ -50,6 +50,9 @@ void ref_deflate_bits(struct ref_deflate_out *out, uint32_t value, unsigned coun
 bool ref_deflate(const uint8_t *plain, size_t size, const uint8_t *residue, size_t residue_size,
                  struct ref_deflate_out *out);
 
+/* Adds the stream of plain bytes that PNG.md 3 defines, up to a whole byte (ref_deflate_anew.c). */
+bool ref_deflate_anew(const uint8_t *plain, size_t size, struct ref_deflate_out *out);
+
 struct ref_op {
     uint8_t symbol, extra, repeats;
 };

@@ -3,9 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#ifdef REF_WITH_ZLIB
-#include <zlib.h>
-#endif
 
 static const uint32_t whole_image[1][4] = {{0, 0, 1, 1}};
 static const uint32_t adam7[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
@@ -134,7 +131,7 @@ static uint32_t row_count(const struct ref_header *h)
     return count;
 }
 
-/* ---- The same chunks: bit 0 of flags is set ---- */
+/* ---- PNG.md 2: the same chunks, if bit 0 of flags is set ---- */
 
 struct residue {
     uint64_t chunks, size, said; /* said: by the last chunk, if it is cut */
@@ -287,62 +284,51 @@ void ref_png_start(const uint8_t *ihdr, uint8_t start[33])
     (void)put_number(start + 29, ref_crc32(start + 12, 17));
 }
 
-/* ---- Other chunks with the same samples: bit 0 of flags is not set. Each row has filter 0. ---- */
+/* ---- PNG.md 3: chunks written anew, if bit 0 of flags is not set ---- */
 
-#ifdef REF_WITH_ZLIB
-/* Turns the same rows into samples again. Returns their bytes. */
-static size_t unfilter_rows(const struct ref_header *h, const uint8_t *rows, uint32_t x0, uint32_t y0, uint32_t dx,
-                            uint32_t dy, uint8_t *raster)
+/* Step 1: each row's filter type, in memory of ref_alloc(). */
+static uint8_t *chosen_types(const struct ref_header *h, const uint8_t *rows)
 {
-    if (x0 >= h->columns) return 0;
-    size_t at = 0, row = ((size_t)((h->columns - x0 + dx - 1) / dx) * h->components * h->stored + 7) / 8;
-    unsigned bytes = h->allocated / 8;
-    for (uint32_t y = y0; y < h->rows; y += dy, at += row + 1) {
-        struct ref_bits b = ref_string(rows + at + 1, row);
-        for (uint32_t x = x0; x < h->columns; x += dx)
-            for (unsigned c = 0; c < h->components; c++) {
-                uint8_t *to = raster + (((size_t)y * h->columns + x) * h->components + c) * bytes;
-                uint32_t sample = ref_u(&b, h->stored);
-                for (unsigned k = 0; k < bytes; k++)
-                    to[k] = (uint8_t)(sample >> 8 * (h->big_endian ? bytes - 1 - k : k));
-            }
-    }
-    return at;
-}
-
-/* PNG.md: IDAT chunks that were made are read again. */
-static bool check_idat(const struct ref_header *h, const uint8_t *packed, size_t packed_size, size_t size,
-                       const uint8_t *raster)
-{
-    uLongf got = (uLongf)size;
-    uint8_t *rows = ref_alloc(size, 1), *again = ref_alloc(ref_raster_size(h), 1);
-    if (uncompress(rows, &got, packed, (uLong)packed_size) != Z_OK || got != size)
-        return ref_fail("zlib does not read what it wrote");
+    uint8_t *types = ref_alloc(row_count(h), 1), *filtered = ref_alloc((size_t)h->columns * 8 + 2, 1), *next = types;
     const uint32_t(*passes)[4] = h->parameters[1] & 1 ? adam7 : whole_image;
-    size_t at = 0;
-    for (int p = 0; p < (h->parameters[1] & 1 ? 7 : 1); p++)
-        at += unfilter_rows(h, rows + at, passes[p][0], passes[p][1], passes[p][2], passes[p][3], again);
-    return (at == size && memcmp(again, raster, ref_raster_size(h)) == 0) ||
-           ref_fail("the chunks do not hold the raster");
+    size_t at = 0, bits = h->components * h->stored, step = bits < 8 ? 1 : bits / 8;
+    bool is_plain = h->stored < 8 || h->parameters[0] == 3;
+    for (int p = 0; p < (h->parameters[1] & 1 ? 7 : 1); p++) {
+        uint32_t x0 = passes[p][0], dx = passes[p][2];
+        if (x0 >= h->columns) continue;
+        size_t row = 1 + ((h->columns - x0 + dx - 1) / dx * bits + 7) / 8;
+        for (uint32_t y = passes[p][1]; y < h->rows; y += passes[p][3], at += row, next++) {
+            uint64_t least = UINT64_MAX;
+            for (uint8_t type = 0; type < (is_plain ? 1 : 5); type++) {
+                ref_filter_row(type, rows + at, y == passes[p][1] ? NULL : rows + at - row, row, step, filtered);
+                uint64_t cost = 0;
+                for (size_t i = 1; i < row; i++) cost += filtered[i] < 128 ? filtered[i] : 256u - filtered[i];
+                if (cost < least) *next = type;
+                if (cost < least) least = cost;
+            }
+        }
+    }
+    return types;
 }
 
-static bool other_chunks(const struct ref_header *h, const uint8_t *raster, struct chunks *chunks)
+static bool new_chunks(const struct ref_header *h, const uint8_t *raster, struct chunks *chunks)
 {
     size_t size;
-    uint8_t *rows = all_rows(h, raster, &size);
-    uLongf packed_size = compressBound((uLong)size);
-    uint8_t *packed = ref_alloc(packed_size, 1);
-    if (compress2(packed, &packed_size, rows, (uLong)size, 6) != Z_OK) return ref_fail("zlib's compress2 fails");
-    if (!check_idat(h, packed, (size_t)packed_size, size, raster)) return false;
-    chunks->bytes = ref_alloc((size_t)packed_size + (packed_size / (1u << 20) + 1) * 12, 1);
-    for (size_t at = 0; at < packed_size;) {
-        size_t part = packed_size - at < (1u << 20) ? packed_size - at : (1u << 20);
-        put_chunk(chunks, NULL, packed + at, part);
-        at += part;
-    }
+    const size_t most = 1 << 20;
+    uint8_t *rows = all_rows(h, raster, &size), check[4];
+    uint8_t *plain = plain_bytes(h, rows, size, chosen_types(h, rows), true);
+    struct ref_deflate_out out = {.bits = 0};
+    ref_deflate_bits(&out, 0x78, 8);
+    ref_deflate_bits(&out, 0x01, 8);
+    if (!ref_deflate_anew(plain, size, &out)) return false;
+    (void)put_number(check, adler(plain, size));
+    for (int i = 0; i < 4; i++) ref_deflate_bits(&out, check[i], 8);
+    size_t bytes = (size_t)(out.bits / 8);
+    chunks->bytes = ref_alloc(bytes + (bytes / most + 1) * 16, 1);
+    for (size_t at = 0; at < bytes; at += most)
+        put_chunk(chunks, NULL, out.bytes + at, bytes - at < most ? bytes - at : most);
     return true;
 }
-#endif
 
 bool ref_check_png(const struct ref_header *h)
 {
@@ -356,9 +342,6 @@ bool ref_check_png(const struct ref_header *h)
         return ref_fail("the depth is wrong");
     if (h->planar || h->is_signed || h->swapped || h->frames != 1 || (b == 16 && !h->big_endian))
         return ref_fail("the layout is not one of PNG");
-#ifndef REF_WITH_ZLIB
-    if (!h->exact) return ref_fail("this program was built without zlib");
-#endif
     return true;
 }
 
@@ -368,9 +351,7 @@ bool ref_png_chunks(const struct ref_header *h, const uint8_t *raster, const uin
     struct chunks chunks = {NULL, 0};
     bool good = false;
     if (h->exact) good = same_chunks(h, raster, (struct ref_bytes){.data = residue, .size = residue_size}, &chunks);
-#ifdef REF_WITH_ZLIB
-    if (!h->exact) good = other_chunks(h, raster, &chunks);
-#endif
+    if (!h->exact) good = new_chunks(h, raster, &chunks);
     *bytes = chunks.bytes;
     *size = chunks.size;
     return good;

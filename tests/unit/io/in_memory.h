@@ -95,7 +95,7 @@ static inline enum tsr_status restore_bytes(struct tsr_engine *engine, const uin
     *restored = (struct bytes){NULL, 0};
     enum tsr_status status = tsr_container_open(input, &reader, &error);
     if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, &error);
-    if (status == TSR_OK) status = tsr_decode(engine, reader, NULL, output, &decoded, &error);
+    if (status == TSR_OK) status = tsr_decode(engine, reader, NULL, output, false, &decoded, &error);
     if (status == TSR_OK)
         status = tsr_check_proof(tsr_container_header(reader), &proof, output, &decoded, &identical, &error);
     if (status == TSR_OK) *restored = bytes_of(output);
