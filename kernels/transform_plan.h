@@ -19,8 +19,8 @@ enum {
     TSR_EFFORT_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
 };
 
-/* Whether colours are coded as they are seen: by YCoCg, whose Y is nearest to luma, with coarser steps of chroma. */
-TSR_HD bool tsr_codes_seen_colours(const struct tsr_coding *coding)
+/* Whether SSIM decides: colours are YCoCg then, whose Y is nearest to luma, with coarser steps of chroma. */
+TSR_HD bool tsr_codes_as_seen(const struct tsr_coding *coding)
 {
     return coding->path == TSR_PATH_TRANSFORM && coding->lossy && coding->tune == TSR_TUNE_SSIM &&
            (coding->effort ? coding->effort : TSR_EFFORT_DEFAULT) >= TSR_EFFORT_TOOLS;
@@ -29,7 +29,7 @@ TSR_HD bool tsr_codes_seen_colours(const struct tsr_coding *coding)
 /* Bit c: colour transform c is not tried. */
 TSR_HD uint32_t tsr_untried_colours(const struct tsr_coding *coding)
 {
-    return tsr_codes_seen_colours(coding) ? 1u << TSR_COLOUR_GREEN | 1u << TSR_COLOUR_RCT : 0;
+    return tsr_codes_as_seen(coding) ? 1u << TSR_COLOUR_GREEN | 1u << TSR_COLOUR_RCT : 0;
 }
 
 struct tsr_transform_plan {
@@ -56,7 +56,7 @@ TSR_HD struct tsr_transform_plan tsr_transform_plan(const struct tsr_image *imag
     plan.lossy = transforms && coding->lossy && p < image->components;
     plan.qp_index = plan.lossy ? coding->qp_eighths + TSR_QP_OCTAVE * (image->bits_stored - 8) : 0;
     if (plan.lossy && effort >= TSR_EFFORT_TOOLS && p < 3) {
-        const bool seen = colour != TSR_COLOUR_NONE && tsr_codes_seen_colours(coding);
+        const bool seen = colour != TSR_COLOUR_NONE && tsr_codes_as_seen(coding);
         plan.qp_index += tsr_colour_qp((int)colour, p) + (seen ? TSR_AT(tsr_seen_qp_offset)[p] : 0);
         plan.qp_index = tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plan.qp_index));
     }
