@@ -139,6 +139,17 @@ TEST(colours_as_they_are_seen)
         plane[0][k] = (uint16_t)(plane[1][k] + rng_below(&r, 17));
         plane[2][k] = (uint16_t)(plane[1][k] + rng_below(&r, 17));
     }
+    /* Steps do not fall with the QP, and coarse ones are those of the other tuning. */
+    struct tsr_coding tuned = {.path = TSR_PATH_TRANSFORM, .lossy = true, .effort = 5, .tune = TSR_TUNE_SSIM};
+    for (int p = 1, last = -1; p < 3; p++, last = -1)
+        for (tuned.qp_eighths = 0; tuned.qp_eighths <= 51 * TSR_QP_UNIT; tuned.qp_eighths++) {
+            const int32_t qp = tsr_transform_plan(&image, &tuned, TSR_COLOUR_YCOCG, p).qp_index,
+                          added = qp - tuned.qp_eighths - tsr_colour_qp(TSR_COLOUR_YCOCG, p);
+            assert_true(qp >= last);
+            if (tuned.qp_eighths <= 192) assert_int_equal(added, p == 1 ? 32 : 48);
+            if (tuned.qp_eighths >= 320) assert_int_equal(added, 0);
+            last = qp;
+        }
     for (int effort = 1; effort <= 9; effort++) {
         struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM,
                                     .lossy = true,
@@ -154,7 +165,7 @@ TEST(colours_as_they_are_seen)
                          seen ? TSR_COLOUR_YCOCG : TSR_COLOUR_GREEN);
         for (int p = 0; p < 3; p++) {
             const int32_t qp = tsr_transform_plan(&image, &coding, TSR_COLOUR_YCOCG, p).qp_index;
-            assert_int_equal(qp, before[p] + (seen ? TSR_AT(tsr_seen_qp_offset)[p] : 0));
+            assert_int_equal(qp, before[p] + (seen ? tsr_seen_qp(100, p) : 0));
             assert_int_equal(tsr_transform_plan(&image, &coding, TSR_COLOUR_NONE, p).qp_index, 100);
         }
         coding.path = TSR_PATH_PREDICT;
