@@ -238,7 +238,8 @@ __global__ void __launch_bounds__(THREADS) k_apply_colour(const tsr_cuda_batch b
     const uint32_t group = block * THREADS + threadIdx.x;
     tsr_frame_state &state = b.shared.frame[frame];
     if (threadIdx.x == 0) {
-        choice = {choose_colour(state.colour_cost, state.wraps | tsr_untried_colours(&b.shape.coding)), TSR_COLOURS_PLAIN, 0};
+        choice = {choose_colour(state.colour_cost, state.wraps | tsr_untried_colours(&b.shape.coding)),
+                  TSR_COLOURS_PLAIN, 0};
         if (b.shape.packs_colours) choose_packing(b, frame, &choice);
         if (block == 0) {
             state.colour = choice.colour;
