@@ -183,7 +183,8 @@ TSR_API const char *tsr_coder_name(enum tsr_coder coder);
 
 /* What the transform path spends its bytes on: a small squared error, or what is seen, as SSIM measures it. For the
  * latter each square of 16 x 16 samples has a step by its texture; from effort 3 on, with coders other than CAVLC.
- * TSR_TUNE_BY_LOSS is TSR_TUNE_SSIM with TSR_QUALITY_WEB, and TSR_TUNE_PSNR with all else. */
+ * TSR_TUNE_BY_LOSS is TSR_TUNE_SSIM with TSR_LOSS_SSIM; what makes the smaller file with TSR_QUALITY_WEB; TSR_TUNE_PSNR
+ * with all else. */
 enum tsr_tune { TSR_TUNE_BY_LOSS = 0, TSR_TUNE_PSNR = 1, TSR_TUNE_SSIM = 2 };
 
 /* How a file or a payload was coded. */
@@ -216,9 +217,9 @@ TSR_API int32_t tsr_coarsest_qp(int bits_stored);
 
 /* ---- Compress options ------------------------------------------------------------------------------------- */
 
-/* What may be lost, and which field of struct tsr_compress_options says how much. TSR_LOSS_QP, _PSNR, _BYTES and _RATIO
- * take the transform path. But with _BYTES and _RATIO, a file is coded without loss where that takes at most 1.1 times
- * the bytes. */
+/* What may be lost, and which field of struct tsr_compress_options says how much. TSR_LOSS_QP, _PSNR, _SSIM, _BYTES and
+ * _RATIO take the transform path. But with _BYTES and _RATIO, a file is coded without loss where that takes at most 1.1
+ * times the bytes. */
 enum tsr_loss {
     TSR_LOSSLESS = 0,
     TSR_LOSS_QP = 1, /* qp_eighths, by the range of the values: a step of 0.63 at a range of 255 is QP 0. One that
@@ -229,7 +230,9 @@ enum tsr_loss {
     TSR_LOSS_BYTES = 4,     /* byte_limit, of the whole .tsr: not more, and at most 1 % less */
     TSR_LOSS_RATIO =
         5, /* ratio_thousandths, of the input's bytes to the whole .tsr's: not less, and at most 1 % more */
-    TSR_LOSS_QUALITY = 6 /* quality: the coarsest QP that is found to keep all of its limits */
+    TSR_LOSS_QUALITY = 6, /* quality: the coarsest QP that is found to keep all of its limits */
+    TSR_LOSS_SSIM = 7     /* ssim_ten_thousandths, over all samples (struct tsr_report): the coarsest QP that is found
+                             not to have less. An image that is too small for an SSIM loses nothing */
 };
 
 /* In each judged window (struct tsr_window_loss), and over all samples by the range of the values: a PSNR of at least
@@ -266,7 +269,8 @@ struct tsr_compress_options {
                           PSNR of a lossy file is below */
     bool within_ratio; /* TSR_ERROR_LOSS, and nothing is kept, where a lossy file is above its report's ratio_limit */
     uint8_t reserved[7];
-    enum tsr_tune tune; /* of the losses that take the transform path */
+    enum tsr_tune tune;            /* of the losses that take the transform path */
+    uint32_t ssim_ten_thousandths; /* TSR_LOSS_SSIM: 1 .. 9999; an SSIM of 0.98 is 9800 */
 };
 #define TSR_COMPRESS_OPTIONS TSR_SIZED(struct tsr_compress_options)
 

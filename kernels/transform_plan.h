@@ -19,6 +19,28 @@ enum {
     TSR_EFFORT_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
 };
 
+/* Whether SSIM decides: colours are YCoCg then, whose Y is nearest to luma, with coarser steps of chroma. */
+TSR_HD bool tsr_codes_as_seen(const struct tsr_coding *coding)
+{
+    return coding->path == TSR_PATH_TRANSFORM && coding->lossy && coding->tune == TSR_TUNE_SSIM &&
+           (coding->effort ? coding->effort : TSR_EFFORT_DEFAULT) >= TSR_EFFORT_TOOLS;
+}
+
+/* Bit c: colour transform c is not tried. */
+TSR_HD uint32_t tsr_untried_colours(const struct tsr_coding *coding)
+{
+    return tsr_codes_as_seen(coding) ? 1u << TSR_COLOUR_GREEN | 1u << TSR_COLOUR_RCT : 0;
+}
+
+/* What is added for plane p of YCoCg where SSIM decides: all of tsr_seen_qp_offset up to QP 24, nothing from QP 40 on,
+ * where coarser steps of Co and Cg would leave whole areas in other colours. */
+TSR_HD int32_t tsr_seen_qp(int32_t qp_eighths, int p)
+{
+    enum { MOST = 24 * TSR_QP_UNIT, NONE = 40 * TSR_QP_UNIT };
+    const int32_t below = tsr_max(0, tsr_min(NONE - MOST, NONE - qp_eighths));
+    return TSR_AT(tsr_seen_qp_offset)[p] * below / (NONE - MOST);
+}
+
 struct tsr_transform_plan {
     bool lossy;
     int32_t qp_index; /* these three as the plane's model has them */
@@ -42,8 +64,11 @@ TSR_HD struct tsr_transform_plan tsr_transform_plan(const struct tsr_image *imag
     /* q counts from QP 0 of 8 bits. */
     plan.lossy = transforms && coding->lossy && p < image->components;
     plan.qp_index = plan.lossy ? coding->qp_eighths + TSR_QP_OCTAVE * (image->bits_stored - 8) : 0;
-    if (plan.lossy && effort >= TSR_EFFORT_TOOLS && p < 3)
-        plan.qp_index = tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plan.qp_index + tsr_colour_qp((int)colour, p)));
+    if (plan.lossy && effort >= TSR_EFFORT_TOOLS && p < 3) {
+        const bool seen = colour != TSR_COLOUR_NONE && tsr_codes_as_seen(coding);
+        plan.qp_index += tsr_colour_qp((int)colour, p) + (seen ? tsr_seen_qp(coding->qp_eighths, p) : 0);
+        plan.qp_index = tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plan.qp_index));
+    }
     plan.coarser_by =
         plan.lossy ? (uint32_t)tsr_min((int32_t)coding->coarser_by, TSR_QP_INDEX_LIMIT - plan.qp_index) : 0;
     plan.coarser_from = plan.lossy ? coding->coarser_from : 0;

@@ -18,7 +18,7 @@
 #include "app/tessera_cli.h"
 
 /* Of which image a target of a PSNR is sensible: as the command line has it, 1 to 200 dB. */
-enum { LEAST_PSNR = 100, MOST_PSNR = 20000 };
+enum { LEAST_PSNR = 100, MOST_PSNR = 20000, MOST_SSIM = 9999 };
 
 enum tsr_status tsr_check_pointer(const void *pointer, const char *name, struct tsr_error *error)
 {
@@ -67,8 +67,9 @@ static enum tsr_status check_amounts(const struct tsr_compress_options *options,
         [TSR_LOSS_RATIO] = {"TSR_LOSS_RATIO", "ratio_thousandths", (int64_t)options->ratio_thousandths, 1, INT64_MAX},
         [TSR_LOSS_QUALITY] = {"TSR_LOSS_QUALITY", "quality", (int64_t)options->quality, TSR_QUALITY_DIAGNOSTIC,
                               TSR_QUALITY_WEB},
+        [TSR_LOSS_SSIM] = {"TSR_LOSS_SSIM", "ssim_ten_thousandths", options->ssim_ten_thousandths, 1, MOST_SSIM},
     };
-    if ((int)options->loss < TSR_LOSSLESS || options->loss > TSR_LOSS_QUALITY)
+    if ((int)options->loss < TSR_LOSSLESS || options->loss > TSR_LOSS_SSIM)
         return tsr_fail(error, TSR_ERROR_USAGE, "loss %d is not known", (int)options->loss);
     const struct amount *const asked = &amounts[options->loss];
     if (asked->value < asked->least || asked->value > asked->most)
@@ -92,18 +93,22 @@ static enum tsr_status want_loss(const struct tsr_compress_options *options, str
     if ((int)options->tune < TSR_TUNE_BY_LOSS || options->tune > TSR_TUNE_SSIM)
         return tsr_fail(error, TSR_ERROR_USAGE, "tune %d is not known", (int)options->tune);
     if (options->tune != TSR_TUNE_BY_LOSS && (!wanted->coding.lossy || options->loss == TSR_LOSS_MAX_ERROR))
-        return tsr_fail(error, TSR_ERROR_USAGE, "tune is set: it needs a loss by QP, PSNR, quality or size");
-    wanted->coding.tune = (uint8_t)(options->tune != TSR_TUNE_BY_LOSS     ? options->tune
-                                    : options->quality == TSR_QUALITY_WEB ? TSR_TUNE_SSIM
-                                                                          : TSR_TUNE_PSNR);
+        return tsr_fail(error, TSR_ERROR_USAGE, "tune is set: it needs a loss by QP, PSNR, SSIM, quality or size");
+    const bool sees = options->quality == TSR_QUALITY_WEB || options->loss == TSR_LOSS_SSIM;
+    wanted->coding.tune = (uint8_t)(options->tune != TSR_TUNE_BY_LOSS ? options->tune
+                                    : sees                            ? TSR_TUNE_SSIM
+                                                                      : TSR_TUNE_PSNR);
+    wanted->either_tune = options->tune == TSR_TUNE_BY_LOSS && options->quality == TSR_QUALITY_WEB;
     wanted->coding.qp_eighths = options->qp_eighths;
     wanted->coding.max_error = options->max_error;
     wanted->target = options->loss == TSR_LOSS_PSNR      ? TSR_TARGET_PSNR
                      : options->loss == TSR_LOSS_BYTES   ? TSR_TARGET_BYTES
                      : options->loss == TSR_LOSS_RATIO   ? TSR_TARGET_RATIO
                      : options->loss == TSR_LOSS_QUALITY ? TSR_TARGET_QUALITY
+                     : options->loss == TSR_LOSS_SSIM    ? TSR_TARGET_SSIM
                                                          : TSR_TARGET_NONE;
     wanted->target_value = options->psnr_hundredths + options->byte_limit + options->ratio_thousandths +
+                           options->ssim_ten_thousandths +
                            (uint64_t)options->quality; /* one of them is not 0, at most */
     return TSR_OK;
 }

@@ -6,13 +6,21 @@
 #include "io/output.h"
 
 /* What a lossy file is to reach; the transform path's QP is found. Values as of enum tsr_loss. */
-enum tsr_target { TSR_TARGET_NONE = 0, TSR_TARGET_PSNR, TSR_TARGET_BYTES, TSR_TARGET_RATIO, TSR_TARGET_QUALITY };
+enum tsr_target {
+    TSR_TARGET_NONE = 0,
+    TSR_TARGET_PSNR,
+    TSR_TARGET_BYTES,
+    TSR_TARGET_RATIO,
+    TSR_TARGET_QUALITY,
+    TSR_TARGET_SSIM
+};
 
 /* How a source is to be compressed: struct tsr_compress_options once it was checked. */
 struct tsr_wanted {
     struct tsr_coding coding;
     enum tsr_target target; /* NONE: the coding says all */
     uint64_t target_value;
+    bool either_tune;  /* tune psnr will do where it makes the file smaller */
     uint32_t range;    /* of the values; 0: the image's own */
     uint32_t least_db; /* hundredths; 0: no floor */
     enum tsr_verify verify;

@@ -101,6 +101,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
         if (!coding.lossy)
             snprintf(report->reason, sizeof report->reason, "coded without loss: %s",
                      wanted->target == TSR_TARGET_PSNR      ? "no step has that PSNR"
+                     : wanted->target == TSR_TARGET_SSIM    ? "no step has that SSIM"
                      : wanted->target == TSR_TARGET_QUALITY ? "no step has that quality"
                                                             : "that is small enough");
     }

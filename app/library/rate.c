@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "flow.h"
+#include "kernels/transform_plan.h"
 #include "loss/levels.h"
 #include "loss/measure.h"
 #include "loss/range.h"
@@ -73,9 +74,9 @@ struct search {
     const struct tsr_header *pristine;
     struct tsr_coding coding; /* path, coder, effort */
     enum tsr_coder coder;     /* as it was asked for */
-    bool by_size, by_quality, by_psnr;
-    uint32_t psnr;          /* by_psnr: hundredths of a dB */
-    struct tsr_level level; /* by_quality */
+    bool by_size, by_level, by_psnr;
+    uint32_t psnr;          /* by_psnr: hundredths of a dB; by_level: what is about as good */
+    struct tsr_level level; /* by_level: its floor of a PSNR is 0 where SSIM alone is asked for, over all samples */
     uint64_t limit, aim;    /* of the size, or of the squared error: not to be exceeded, and a little below */
     uint64_t frame_blocks;  /* 4x4 blocks of a frame, in one component */
     uint64_t blocks;        /* of all frames */
@@ -86,11 +87,19 @@ struct search {
 
 /* What a coding makes of the file. */
 struct result {
-    uint64_t measure; /* bytes, or squared error */
-    int64_t distance; /* log2 of measure to what is aimed at; rises from the finest step to the coarsest */
-    bool good;        /* within the limit */
-    bool near;        /* and hardly below it */
+    uint64_t measure; /* bytes, squared error, or a share of the level's limits */
+    uint64_t bytes;
+    int64_t distance;  /* log2 of measure to what is aimed at; rises from the finest step to the coarsest */
+    bool ssim_decides; /* by_level: of the limits, SSIM's is the nearest */
+    bool good;         /* within the limit */
+    bool near;         /* and hardly below it */
 };
+
+/* SSIM over all samples, and no floor beside it. */
+static bool asks_ssim(const struct search *s)
+{
+    return s->by_level && s->level.psnr == 0;
+}
 
 /* Where the last count blocks of the file begin. */
 static void put_seam(const struct search *s, uint64_t blocks, struct tsr_coding *coding)
@@ -137,41 +146,52 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The larger share of a level's floors, of PSNR and of SSIM, that an error takes over some samples. */
-static uint64_t share_of_floors(const struct tsr_level *level, uint32_t width, uint64_t samples, uint64_t squared_error,
-                                const struct tsr_ssim_sum *ssim)
+/* The part of a level's floor of SSIM that an error takes over some samples; none: they have no SSIM. */
+static uint64_t share_of_ssim(const struct tsr_level *level, const struct tsr_ssim_sum *ssim, uint64_t none)
 {
-    const uint64_t share = share_of_limit(squared_error, tsr_squared_error_limit(width, samples, level->psnr));
-    if (!tsr_has_ssim(ssim)) return share;
-    return larger(share, share_of_limit(ssim->loss, ssim->positions * level->ssim_loss));
+    return tsr_has_ssim(ssim) ? share_of_limit(ssim->loss, ssim->positions * level->ssim_loss) : none;
+}
+
+/* The larger share of a level's floors, of PSNR and of SSIM. *most_ssim: the most that SSIM takes. */
+static uint64_t share_of_floors(const struct tsr_level *level, uint32_t width, uint64_t samples, uint64_t squared_error,
+                                const struct tsr_ssim_sum *ssim, uint64_t *most_ssim)
+{
+    *most_ssim = larger(*most_ssim, share_of_ssim(level, ssim, 0));
+    return larger(*most_ssim, share_of_limit(squared_error, tsr_squared_error_limit(width, samples, level->psnr)));
 }
 
 /* The largest share of a level's limits that an error takes: of all samples, of those in a window that is judged, and
- * of the largest error. That one's share is squared, as are all: it rises with the step as they do. */
-static uint64_t share_of_level(const struct search *s, const struct tsr_difference *found)
+ * of the largest error. That one's share is squared, as are all: it rises with the step as they do. Where SSIM alone is
+ * asked for, an image without one must lose nothing. */
+static uint64_t share_of_level(const struct search *s, const struct tsr_difference *found, bool *ssim_decides)
 {
     const struct tsr_image *const image = &s->pristine->image;
     const struct tsr_level *const level = &s->level;
     const uint64_t samples = tsr_all_samples(image);
     uint32_t narrowest = tsr_header_range(s->pristine);
     bool has_window = false;
-    uint64_t most = share_of_floors(level, narrowest, found->samples, found->squared_error, &found->ssim);
+    uint64_t most_ssim = 0;
+    *ssim_decides = true;
+    if (asks_ssim(s)) return share_of_ssim(level, &found->ssim, found->squared_error > 0 ? UINT64_MAX >> 1 : 0);
+    uint64_t most = share_of_floors(level, narrowest, found->samples, found->squared_error, &found->ssim, &most_ssim);
     for (uint32_t w = 0; w < s->source->windows.count; w++) {
         const uint32_t width = s->source->windows.window[w].values;
         if (!tsr_is_judged(found->window[w].samples, samples)) continue;
         most = larger(most, share_of_floors(level, width, found->window[w].samples, found->window[w].squared_error,
-                                            &found->window[w].ssim));
+                                            &found->window[w].ssim, &most_ssim));
         if (!has_window || width < narrowest) narrowest = width;
         has_window = true;
     }
     const uint64_t error = found->max_error, bound = larger(1, (uint64_t)narrowest * level->error_percent / 100);
-    return level->error_percent == 0 ? most : larger(most, share_of_limit(error * error, bound * bound));
+    if (level->error_percent > 0) most = larger(most, share_of_limit(error * error, bound * bound));
+    *ssim_decides = most_ssim == most;
+    return most;
 }
 
 /* The same of the worst window that is measured in one frame alone. */
 static uint64_t share_of_own(const struct search *s, const struct tsr_own_window *own)
 {
-    if (own->values == 0) return 0;
+    if (own->values == 0 || asks_ssim(s)) return 0;
     return share_of_limit(own->squared_error, tsr_squared_error_limit(own->values, own->samples, s->level.psnr));
 }
 
@@ -180,17 +200,19 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
 {
     struct tsr_proof proof = {0};
     struct tsr_encoded encoded = {
-        .profile = s->by_size ? NULL : s->profile, .coder = s->coder, .skips_ssim = !s->by_quality};
+        .profile = s->by_size ? NULL : s->profile, .coder = s->coder, .skips_ssim = !s->by_level};
     struct tsr_output *output = tsr_output_to_null();
     if (!output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for a step");
     memset(s->profile, 0, sizeof s->profile);
     tsr_set_coding(s->source, s->pristine, coding);
     const enum tsr_status status = tsr_encode(s->engine, s->source, output, &proof, &encoded, error);
-    result->measure = s->by_size      ? tsr_output_size(output)
-                      : s->by_quality ? share_of_level(s, &encoded.difference)
-                                      : proof.squared_error;
-    const uint64_t own = s->by_quality ? share_of_own(s, &encoded.own_window) : 0;
-    if (own > result->measure) result->measure = own;
+    result->bytes = tsr_output_size(output);
+    result->measure = s->by_size    ? result->bytes
+                      : s->by_level ? share_of_level(s, &encoded.difference, &result->ssim_decides)
+                                    : proof.squared_error;
+    const uint64_t own = s->by_level ? share_of_own(s, &encoded.own_window) : 0;
+    if (own > result->measure) result->ssim_decides = false;
+    result->measure = larger(result->measure, own);
     tsr_output_close(output);
     s->tries++;
     if (s->by_psnr && status == TSR_OK)
@@ -258,7 +280,7 @@ static int64_t first_q(const struct search *s, uint64_t lossless_bytes)
     const struct tsr_image *image = &s->pristine->image;
     const uint64_t samples = tsr_all_samples(image);
     const uint64_t limit =
-        s->by_quality ? tsr_squared_error_limit(tsr_header_range(s->pristine), samples, s->level.psnr) : s->limit;
+        s->by_level ? tsr_squared_error_limit(tsr_header_range(s->pristine), samples, s->psnr) : s->limit;
     int64_t q;
     if (s->by_size) /* an octave is a bit a sample, or less */
         q = 32 + (int64_t)((lossless_bytes - s->limit) / (samples / 576 + 1));
@@ -337,7 +359,8 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
                               struct tsr_error *error)
 {
     const int32_t lowest = tsr_lowest_qp(s->pristine->image.bits_stored);
-    const int qp_tries = s->by_quality ? TRIES_LIMIT : QP_TRIES; /* a level has no seam */
+    const int qp_tries = s->by_level ? TRIES_LIMIT : QP_TRIES; /* a level has no seam */
+    const int64_t near = asks_ssim(s) ? 1 : QP_NEAR;
     struct bracket b = {0};
     memset(best, 0, sizeof *best);
     /* Two QPs next to each other, or two between which all is uneven. */
@@ -348,10 +371,10 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
         memcpy(b.last.result.distance < 0 ? s->finer_profile : s->coarser_profile, s->profile, sizeof s->profile);
         if (q == 0 && !b.finer.known) break;
         if (q == STEPS && !b.coarser.known) break;
-        if (b.finer.known && b.coarser.known && (b.coarser.at - b.finer.at <= QP_NEAR || s->tries >= qp_tries)) break;
+        if (b.finer.known && b.coarser.known && (b.coarser.at - b.finer.at <= near || s->tries >= qp_tries)) break;
         q = next_q(s, &b);
     }
-    if (!b.finer.known || !b.coarser.known || s->by_quality) return TSR_OK;
+    if (!b.finer.known || !b.coarser.known || s->by_level) return TSR_OK;
     /* And both in one file. */
     const struct place finer = b.finer, coarser = b.coarser;
     b.finer.at = 0;
@@ -384,8 +407,33 @@ static enum tsr_status fail_size(const struct search *s, const struct result *re
                     name, (unsigned long long)s->limit, (unsigned long long)result->measure);
 }
 
-static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lossless, struct tsr_coding *coding,
-                                   struct tsr_error *error)
+/* Whether a file can be smaller without --tune ssim: its PSNR decides, or it has colours, whose SSIM is the mean over
+ * R, G and B, while the tune is for luma. */
+static bool may_be_smaller(const struct search *s, const struct tsr_coding *coding, const struct result *result)
+{
+    return result->good && tsr_codes_as_seen(coding) && (!result->ssim_decides || s->pristine->image.components >= 3);
+}
+
+/* The step is looked for without the tune, too, as if that had been asked for: the file is never larger than it is
+ * then. */
+static enum tsr_status try_without_tune(struct search *s, struct tsr_coding *coding, struct result *result,
+                                        struct tsr_error *error)
+{
+    struct tsr_coding other;
+    struct result plain;
+    const int tries = s->tries;
+    s->coding.tune = TSR_TUNE_PSNR;
+    s->tries = 0;
+    TSR_TRY(search(s, first_q(s, 0), &other, &plain, error));
+    s->tries += tries;
+    if (!plain.good || plain.bytes >= result->bytes) return TSR_OK;
+    *coding = other;
+    *result = plain;
+    return TSR_OK;
+}
+
+static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lossless, bool either_tune,
+                                   struct tsr_coding *coding, struct tsr_error *error)
 {
     struct result result = {0};
     if (s->by_size) { /* nothing is lost where nothing has to be */
@@ -395,8 +443,16 @@ static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lo
     }
     TSR_TRY(search(s, first_q(s, result.measure), coding, &result, error));
     if (s->by_size && !result.near) return fail_size(s, &result, error);
+    if (either_tune && may_be_smaller(s, coding, &result)) TSR_TRY(try_without_tune(s, coding, &result, error));
     if (!result.good) *coding = *lossless;
     return TSR_OK;
+}
+
+/* An SSIM in 1/10,000. At 0.97 and 0.99 a photograph has about 35 and 40 dB. */
+static void take_ssim(struct search *s, uint32_t ssim)
+{
+    s->level = (struct tsr_level){.ssim_loss = (uint32_t)((uint64_t)TSR_SSIM_ONE * (10000 - ssim) / 10000)};
+    s->psnr = 2000 + (uint32_t)(301 * (tsr_log2_of(10000) - tsr_log2_of(10000 - ssim)) >> LOG_SHIFT);
 }
 
 enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source, const struct tsr_wanted *wanted,
@@ -413,18 +469,22 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
     s->pristine = &pristine;
     s->coding = *coding;
     s->coder = wanted->coding.coder;
-    s->by_quality = wanted->target == TSR_TARGET_QUALITY;
+    s->by_level = wanted->target == TSR_TARGET_QUALITY || wanted->target == TSR_TARGET_SSIM;
     s->by_psnr = wanted->target == TSR_TARGET_PSNR;
-    s->by_size = !s->by_psnr && !s->by_quality;
+    s->by_size = !s->by_psnr && !s->by_level;
     if (s->by_psnr) s->psnr = (uint32_t)wanted->target_value;
-    if (s->by_quality) s->level = *tsr_level_of((enum tsr_quality)wanted->target_value);
+    if (wanted->target == TSR_TARGET_SSIM) take_ssim(s, (uint32_t)wanted->target_value);
+    if (wanted->target == TSR_TARGET_QUALITY) {
+        s->level = *tsr_level_of((enum tsr_quality)wanted->target_value);
+        s->psnr = s->level.psnr;
+    }
     s->frame_blocks = tsr_frame_blocks(image);
     s->blocks = s->frame_blocks * image->frames;
     /* Kept samples do not count. How many there are, the first coding tells. */
-    set_limit(s, s->by_quality ? (uint64_t)1 << 20
-                 : s->by_size  ? tsr_size_limit(wanted, tsr_input_size(source->input))
-                               : tsr_squared_error_limit(tsr_header_range(&pristine), tsr_all_samples(image), s->psnr));
-    const enum tsr_status status = meet_target(s, &lossless, coding, error);
+    set_limit(s, s->by_level  ? (uint64_t)1 << 20
+                 : s->by_size ? tsr_size_limit(wanted, tsr_input_size(source->input))
+                              : tsr_squared_error_limit(tsr_header_range(&pristine), tsr_all_samples(image), s->psnr));
+    const enum tsr_status status = meet_target(s, &lossless, wanted->either_tune, coding, error);
     *tries = s->tries;
     source->header = pristine;
     free(s);

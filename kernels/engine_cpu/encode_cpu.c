@@ -270,7 +270,6 @@ static void make_planes(struct tsr_pool *pool, const struct tsr_image *image, co
 {
     struct tsr_frame_model *model = space->model;
     const size_t count = (size_t)image->columns * image->rows;
-    const bool transforms = coding->lossy && coding->path == TSR_PATH_TRANSFORM;
     tsr_split_frame(pool, image, raster, space->planes, model);
     model->max_error = tsr_bounded_error(coding);
     int bits = tsr_first_plane_bits(image, model->max_error);
@@ -281,7 +280,7 @@ static void make_planes(struct tsr_pool *pool, const struct tsr_image *image, co
     if (coding->path == TSR_PATH_PREDICT)
         tsr_pack_colours(space->planes, image->columns, image->rows, bits, &model->colours, space->colours);
     bits = tsr_packed_colour_bits(&model->colours, bits);
-    model->colour = tsr_choose_colour(space->planes, image->columns, image->rows, bits, transforms);
+    model->colour = tsr_choose_colour(space->planes, image->columns, image->rows, bits, coding);
     tsr_transform_colours(pool, image, space->planes, model, bits);
 }
 

@@ -3,6 +3,7 @@
 #include "colours_packed.cuh"
 #include "plane_groups.cuh"
 
+#include "kernels/transform_plan.h"
 #include "transform/predict/median_edge.h"
 
 using namespace tsr_planes;
@@ -150,7 +151,7 @@ __global__ void __launch_bounds__(THREADS) k_colour_wraps(const tsr_cuda_batch b
 
 /* ---- The choice -------------------------------------------------------------------------------------------- */
 
-__device__ __forceinline__ tsr_colour choose_colour(const uint64_t cost[TSR_COLOUR_COUNT], uint32_t wraps)
+__device__ __forceinline__ tsr_colour choose_colour(const uint64_t cost[TSR_COLOUR_COUNT], uint32_t not_these)
 {
     const tsr_colour candidates[] = {TSR_COLOUR_GREEN, TSR_COLOUR_RCT, TSR_COLOUR_YCOCG};
     tsr_colour best = TSR_COLOUR_NONE;
@@ -158,7 +159,7 @@ __device__ __forceinline__ tsr_colour choose_colour(const uint64_t cost[TSR_COLO
 #pragma unroll
     for (int i = 0; i < 3; i++) {
         const uint64_t here = cost[candidates[i]];
-        if ((wraps >> candidates[i] & 1u) || here >= least) continue;
+        if ((not_these >> candidates[i] & 1u) || here >= least) continue;
         least = here;
         best = candidates[i];
     }
@@ -237,7 +238,8 @@ __global__ void __launch_bounds__(THREADS) k_apply_colour(const tsr_cuda_batch b
     const uint32_t group = block * THREADS + threadIdx.x;
     tsr_frame_state &state = b.shared.frame[frame];
     if (threadIdx.x == 0) {
-        choice = {choose_colour(state.colour_cost, state.wraps), TSR_COLOURS_PLAIN, 0};
+        choice = {choose_colour(state.colour_cost, state.wraps | tsr_untried_colours(&b.shape.coding)),
+                  TSR_COLOURS_PLAIN, 0};
         if (b.shape.packs_colours) choose_packing(b, frame, &choice);
         if (block == 0) {
             state.colour = choice.colour;

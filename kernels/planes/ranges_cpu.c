@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "entropy/code_cost.h"
+#include "kernels/transform_plan.h"
 #include "transform/predict/median_edge.h"
 
 /* Samples that a choice looks at: every step-th row from the second on, without its first column. */
@@ -89,12 +90,16 @@ static bool colour_wraps(uint16_t *const *planes, size_t count, enum tsr_colour 
     return false;
 }
 
-enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits, bool lossy)
+enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits,
+                                  const struct tsr_coding *coding)
 {
+    const bool lossy = coding->lossy && coding->path == TSR_PATH_TRANSFORM;
+    const uint32_t untried = tsr_untried_colours(coding);
     static const enum tsr_colour candidates[] = {TSR_COLOUR_GREEN, TSR_COLOUR_RCT, TSR_COLOUR_YCOCG};
     enum tsr_colour best = TSR_COLOUR_NONE;
     uint64_t least = tsr_colour_cost(planes, columns, rows, best, bits);
     for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+        if (untried >> candidates[i] & 1) continue;
         if (lossy && colour_wraps(planes, (size_t)columns * rows, candidates[i], bits)) continue;
         const uint64_t cost = tsr_colour_cost(planes, columns, rows, candidates[i], bits);
         if (cost < least) {

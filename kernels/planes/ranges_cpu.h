@@ -18,9 +18,10 @@ struct tsr_range_work {
  * the samples. */
 uint64_t tsr_colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t rows, enum tsr_colour colour, int bits);
 
-/* The transform of three planes of rows x columns values that costs least; if lossy, among those whose
- * differences do not wrap. */
-enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits, bool lossy);
+/* The transform of three planes of rows x columns values that costs least of those that the coding tries; if path T
+ * loses something, among those whose differences do not wrap. */
+enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits,
+                                  const struct tsr_coding *coding);
 
 /* Applies it, in place, and its inverse. */
 void tsr_apply_colour(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits);

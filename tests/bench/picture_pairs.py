@@ -52,19 +52,18 @@ def busiest(samples):
 
 def to_size(coder, name, samples, wanted):
     """The stream whose size is nearest to the wanted one, by bisection over the coder's setting."""
-    encode, decode, _ = coder
     low, high = RANGES[name]
     best = None
     for _ in range(10):
         setting = (low + high) / 2
-        stream = encode(samples, round(8 * setting) / 8 if name.startswith("rANS") else setting)
+        stream = coder.encode(samples, round(8 * setting) / 8 if name.startswith("rANS") else setting)
         if best is None or abs(len(stream) - wanted) < abs(len(best) - wanted):
             best = stream
         if len(stream) > wanted:
             low = setting  # both settings are larger where the loss is
         else:
             high = setting
-    return len(best), decode(best, samples)
+    return len(best), coder.decode(best, samples)
 
 
 def draw(samples, corner, rows):
@@ -99,14 +98,14 @@ def main():
         page.write("| pair | coder | bytes | PSNR | SSIM |\n|---|---|---|---|---|\n")
         for number, (name, samples) in enumerate(taken, 1):
             original = pictures.Original(samples, False)
-            wanted = len(table[pictures.REFERENCE][0](samples, options.quality))
+            wanted = len(table[pictures.REFERENCE].encode(samples, options.quality))
             rows = [("original, %d bytes" % samples.nbytes, samples)]
             for coder in SHOWN:
                 if coder not in table:
                     continue
                 if coder == pictures.REFERENCE:
-                    stream = table[coder][0](samples, options.quality)
-                    size, decoded = len(stream), table[coder][1](stream, samples)
+                    stream = table[coder].encode(samples, options.quality)
+                    size, decoded = len(stream), table[coder].decode(stream, samples)
                 else:
                     size, decoded = to_size(table[coder], coder, samples, wanted)
                 quality = original.compare(decoded)

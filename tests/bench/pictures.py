@@ -2,7 +2,7 @@
 """Pictures beside the coders of the web: BD-rate against libjpeg-turbo by what people see, and rates, all in one run.
 
 usage: pictures.py BUILD FRAMES [--few | --all] [--groups luma,window,rgb] [--coders WORD,...] [--files] [--ssimulacra]
-                   [--points FILE] [--plot SVG] [--jobs N]
+                   [--points FILE] [--again WORD,...] [--plot SVG] [--jobs N]
        pictures.py --from FILE [--plot SVG] [--groups ...] [--coders WORD,...] [--files]
 
 BUILD   a build folder with lib/libtessera.so, which the Python package of this tree loads (target libtessera.so)
@@ -14,8 +14,8 @@ Groups: luma (Kodak's luma), window (medical frames in a window of 8 bits, the l
 BD-rate: the mean difference of log size between two curves of quality and size, over the qualities that JPEG has from its 30 to
 its 95 (where a coder has only a part of them, over that part: the table marks it by *). Curves as in bd_rate.py. Qualities: PSNR of
 all samples; SSIM of luma (Gaussian of 11 x 11, sigma 1.5, K1 0.01, K2 0.03, windows inside of the picture), MS-SSIM of luma (where
-both sides have 176 samples or more), rgb-SSIM (mean of R, G and B), each SSIM as -10 log10(1 - SSIM). With --ssimulacra also the
-distances of ssimulacra_main and the 3-norms of butteraugli_main (Debian's libjxl-devtools; its 0.7 has no SSIMULACRA 2).
+both sides have 176 samples or more), rgb-SSIM (mean of R, G and B), each SSIM as -10 log10(1 - SSIM). With --ssimulacra also
+SSIMULACRA 2 (PyPI's ssimulacra2; Debian's libjxl 0.7 has it not) and the 3-norm of butteraugli_main (Debian's libjxl-devtools).
 Sizes are whole files: a .tsr, a JPEG with its header, a codestream of JPEG XL or JPEG 2000, WebP, AVIF, and x264's stream without the
 SEI that names x264's settings.
 
@@ -24,11 +24,16 @@ Coders: JPEG is libjpeg-turbo (Pillow's), progressive, optimised, 4:4:4. JPEG XL
 irreversible 9/7. x264 is Debian's: --preset veryslow --tune ssim --keyint 1 --crf; RGB as full-range YCbCr 4:4:4.
 
 Rates: CPU time of encoding and decoding with one thread, of each frame at the point whose SSIM is nearest to JPEG's at its 75. x264's
-is the process, which writes what it decodes, too; no decoder of it is here. --points FILE keeps all points, a line of JSON a frame and
-coder; what it has is not measured again. Needs numpy, scipy, imagecodecs, Pillow, and matplotlib for --plot."""
+is the process, which writes what it decodes, too; no decoder of it is here.
+
+--points FILE keeps all points, a line of JSON a frame and coder, as they are measured: a run that was stopped goes on. What it has is
+not measured again, if the coder, its options and settings, and the samples are the same. --again WORD,... measures the coders of these
+words anew, and their lines take the place of the old ones: "--again rANS,CAVLC" is all that Tessera's rows need after a change.
+Needs numpy, scipy, imagecodecs, Pillow, and matplotlib for --plot."""
 import argparse
 import concurrent.futures
 import functools
+import hashlib
 import io
 import json
 import os
@@ -38,6 +43,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
 
 import imagecodecs
 import numpy
@@ -54,7 +60,9 @@ SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  # Wang, Simoncelli and Bovik 
 TAPS = numpy.exp(-0.5 * (numpy.arange(-5, 6) / 1.5) ** 2)
 TAPS /= TAPS.sum()
 REFERENCE = "JPEG"
+ORDER = (REFERENCE, "rANS -5", "rANS -5, ssim", "CAVLC -1", "JPEG XL e7", "WebP m4", "AVIF s9", "AVIF s6", "JPEG 2000", "x264 intra")
 LOSSLESS = 99.0
+TOOLS = ("SSIMULACRA 2", "Butteraugli")
 QUALITIES = (15, 30, 45, 60, 75, 85, 90, 95, 98)
 
 
@@ -130,11 +138,13 @@ class Original:
             quality["rgb-SSIM"] = decibels(numpy.mean(of_planes))
         if self.tools:
             Image.fromarray(decoded).convert("RGB").save(self.path("b"), compress_level=1)
-            for name, tool, find in (("SSIMULACRA", "ssimulacra_main", r"^([\d.]+)"),
-                                     ("Butteraugli", "butteraugli_main", r"3-norm: ([\d.]+)")):
-                text = subprocess.run([tool, self.path("a"), self.path("b")], capture_output=True, text=True).stdout
-                distance = float(re.search(find, text, re.M).group(1))
-                quality[name] = round(float(-10 * numpy.log10(max(1e-6, distance))), 5)
+            import ssimulacra2
+
+            score = ssimulacra2.compute_ssimulacra2(self.path("a"), self.path("b"))
+            text = subprocess.run(["butteraugli_main", self.path("a"), self.path("b")], capture_output=True, text=True).stdout
+            distance = float(re.search(r"3-norm: ([\d.]+)", text).group(1))
+            quality[TOOLS[0]] = round(float(score), 4)
+            quality[TOOLS[1]] = round(float(-10 * numpy.log10(max(1e-6, distance))), 5)
         return quality
 
 
@@ -227,32 +237,42 @@ def to_rgb(planes):
     return numpy.stack([y + 1.402 * red, green, y + 1.772 * blue], 2).round().clip(0, 255).astype(numpy.uint8)
 
 
+class Coder(typing.NamedTuple):
+    """settings go from much loss to little. options says how the coder is called: points of other options are not its."""
+
+    encode: typing.Callable  # (samples, setting) -> stream
+    decode: typing.Callable  # (stream, samples) -> samples
+    settings: typing.Sequence
+    options: str
+
+
 def coders(build):
-    """By name: encode(samples, setting), decode(stream, samples), settings from much loss to little."""
+    """A Coder by name."""
     avif = {"format": "AVIF", "codec": "aom", "max_threads": 1, "subsampling": lambda gray: "4:0:0" if gray else "4:4:4"}
     jpeg = {"format": "JPEG", "progressive": True, "optimize": True, "subsampling": lambda gray: -1 if gray else 0}
     ours = {"rANS -5": {"effort": 5, "coder": "rans"}, "CAVLC -1": {"effort": 1, "coder": "cavlc"}}
     if has_tune():
         ours["rANS -5"]["tune"] = ours["CAVLC -1"]["tune"] = "psnr"
         ours["rANS -5, ssim"] = {"effort": 5, "coder": "rans", "tune": "ssim"}
-    table = {REFERENCE: (pillow(jpeg), pillow_decode, QUALITIES)}
+    table = {REFERENCE: Coder(pillow(jpeg), pillow_decode, QUALITIES, "progressive, optimised, 4:4:4")}
     for name, options in ours.items():
         coder = Tessera(build, **options)
-        table[name] = (coder.encode, coder.decode, range(42, 5, -4))
-    table["JPEG XL e7"] = (
+        table[name] = Coder(coder.encode, coder.decode, range(42, 5, -4), json.dumps(options))
+    table["JPEG XL e7"] = Coder(
         lambda samples, setting: imagecodecs.jpegxl_encode(samples, effort=7, distance=setting, numthreads=1),
         lambda stream, _: imagecodecs.jpegxl_decode(stream, numthreads=1),
-        (10, 6, 4, 2.8, 1.9, 1.3, 0.8, 0.45, 0.2))
-    table["WebP m4"] = (webp_encode, webp_decode, (10, 30, 50, 68, 80, 88, 94, 98, 100))
+        (10, 6, 4, 2.8, 1.9, 1.3, 0.8, 0.45, 0.2), "effort 7")
+    table["WebP m4"] = Coder(webp_encode, webp_decode, (10, 30, 50, 68, 80, 88, 94, 98, 100), "method 4")
     for speed in (9, 6):
-        table["AVIF s%d" % speed] = (
-            pillow({**avif, "speed": speed}), pillow_decode, (28, 40, 50, 60, 70, 78, 86, 92, 97))
-    table["JPEG 2000"] = (
+        table["AVIF s%d" % speed] = Coder(
+            pillow({**avif, "speed": speed}), pillow_decode, (28, 40, 50, 60, 70, 78, 86, 92, 97),
+            "libaom, speed %d, 4:4:4" % speed)
+    table["JPEG 2000"] = Coder(
         lambda samples, setting: imagecodecs.jpeg2k_encode(
             samples, setting, codecformat="j2k", reversible=False, numthreads=1),
-        lambda stream, _: imagecodecs.jpeg2k_decode(stream, numthreads=1), range(24, 55, 3))
+        lambda stream, _: imagecodecs.jpeg2k_decode(stream, numthreads=1), range(24, 55, 3), "irreversible")
     x264 = X264()
-    table["x264 intra"] = (x264.encode, x264.decode, range(40, 0, -4))
+    table["x264 intra"] = Coder(x264.encode, x264.decode, range(40, 0, -4), "veryslow, tune ssim, crf, 4:4:4")
     return table
 
 
@@ -287,35 +307,52 @@ def frames(folder, group, few):
     return frames_of(folder, group, names)
 
 
-def measure_frame(build, group, name, samples, wanted, tools):
-    """A record for each coder."""
-    original, records = Original(samples, tools), []
-    for coder, (encode, decode, settings) in coders(build).items():
-        if coder in wanted:
-            points = points_of(original, encode, decode, settings)
-            records.append({"group": group, "frame": name, "coder": coder, "raw": samples.nbytes,
-                            "settings": list(settings), "points": points})
-    return records
+def measure_frame(build, key, samples, tools):
+    """The record of a key: group, frame, coder, options and image."""
+    coder = coders(build)[key["coder"]]
+    points = points_of(Original(samples, tools), coder.encode, coder.decode, coder.settings)
+    return {**key, "raw": samples.nbytes, "settings": list(coder.settings), "points": points}
+
+
+def names_of(record):
+    return record["group"], record["frame"], record["coder"]
+
+
+def is_it(record, key, settings, tools):
+    """Whether a record of the same names is still true, and has the qualities that are asked for."""
+    return (all(record.get(name) == value for name, value in key.items()) and record["settings"] == list(settings)
+            and (not tools or TOOLS[0] in record["points"][0][3]))
 
 
 def measure(options, had):
-    """All records: those had, and new ones, which are added to the file of points."""
-    names = [name for name in coders(options.build) if chosen(options, name)]
+    """All records by their names: those had, and new ones, each of which is added to the file of points as it comes."""
+    table = coders(options.build)
     jobs = concurrent.futures.ProcessPoolExecutor(options.jobs)
-    waiting, records = [], list(had)
-    done = {(r["group"], r["frame"], r["coder"]) for r in had}
+    waiting, records = [], {}
     for group in options.groups.split(","):
         for name, samples, _ in frames(options.frames, group, not options.all):
-            wanted = [coder for coder in names if (group, name, coder) not in done]
-            if wanted:
-                waiting.append(jobs.submit(measure_frame, options.build, group, name, samples, wanted, options.ssimulacra))
-    for number, job in enumerate(waiting):
-        records += job.result()
-        print("%d of %d frames" % (number + 1, len(waiting)), file=sys.stderr, flush=True)
+            image = hashlib.sha256(samples.tobytes()).hexdigest()[:16]
+            for word, coder in table.items():
+                key = {"group": group, "frame": name, "coder": word, "options": coder.options, "image": image}
+                record = had.get(names_of(key))
+                again = any(part in word for part in options.again.split(",") if part)
+                if chosen(options, word) and (again or not record or not is_it(record, key, coder.settings, options.ssimulacra)):
+                    waiting.append(jobs.submit(measure_frame, options.build, key, samples, options.ssimulacra))
+                elif record:
+                    records[names_of(record)] = record
+    for number, job in enumerate(concurrent.futures.as_completed(waiting), 1):
+        record = job.result()
+        records[names_of(record)] = record
+        print("%d of %d: %s, %s, %s" % (number, len(waiting), *names_of(record)), file=sys.stderr, flush=True)
         if options.points:
             with open(options.points, "a", encoding="utf-8") as file:
-                file.writelines(json.dumps(record) + "\n" for record in job.result())
+                file.write(json.dumps(record) + "\n")
     return records
+
+
+def in_order(records):
+    """Groups, coders and frames in one order, whichever was measured first."""
+    return sorted(records, key=lambda r: (GROUPS.index(r["group"]), ORDER.index(r["coder"]), r["frame"]))
 
 
 def chosen(options, coder):
@@ -353,7 +390,7 @@ def rates(records, reference):
 
 def print_group(group, by_coder, files):
     reference = by_coder[REFERENCE]
-    qualities = [q for q in ("PSNR", "SSIM", "MS-SSIM", "rgb-SSIM", "SSIMULACRA", "Butteraugli")
+    qualities = [q for q in ("PSNR", "SSIM", "MS-SSIM", "rgb-SSIM", *TOOLS)
                  if any(q in r["points"][0][3] for r in reference.values())]
     print("\n%s, %d frames: BD-rate against %s in %%, MB/s of one core\n" % (group, len(reference), REFERENCE))
     print("| coder | " + " | ".join(qualities) + " | encode | decode |")
@@ -411,6 +448,7 @@ def parse():
     parser.add_argument("--files", action="store_true")
     parser.add_argument("--ssimulacra", action="store_true")
     parser.add_argument("--points")
+    parser.add_argument("--again", default="")
     parser.add_argument("--from", dest="source")
     parser.add_argument("--plot")
     parser.add_argument("--jobs", type=int, default=1)
@@ -421,10 +459,11 @@ def parse():
 
 
 def read_points(path):
+    """Records by their names; the last line of several counts."""
     if not path or not os.path.exists(path):
-        return []
+        return {}
     with open(path, encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+        return {names_of(record): record for record in map(json.loads, file)}
 
 
 def main():
@@ -432,7 +471,7 @@ def main():
     had = read_points(options.source or options.points)
     records = had if options.source else measure(options, had)
     groups = {}
-    for record in records:
+    for record in in_order(records.values()):
         if record["group"] in options.groups.split(",") and chosen(options, record["coder"]):
             groups.setdefault(record["group"], {}).setdefault(record["coder"], {})[record["frame"]] = record
     print("%s; %s" % (machine.model(), imagecodecs.version().split(",")[0]))

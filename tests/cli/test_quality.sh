@@ -118,8 +118,9 @@ done
 refuses 2 "wants diagnostic, visually-lossless or web, not 'high'" "$TESSERA" compress --quality high ct.dcm -o no.tsr
 refuses 2 'exclude each other' "$TESSERA" compress --quality web --qp 20 ct.dcm -o no.tsr
 
-# --tune: ssim with web alone, unless asked; psnr writes other bytes, that of the other levels and losses.
-for asked in "--qp 24:psnr" "--psnr 40:psnr" "--quality diagnostic:psnr" "--quality web:ssim" "--quality web -1:psnr"; do
+# --tune: ssim with --ssim, the smaller file with web, unless asked; psnr writes other bytes, that of the other levels and
+# losses.
+for asked in "--qp 24:psnr" "--psnr 40:psnr" "--ssim 0.97:ssim" "--quality diagnostic:psnr" "--quality web:ssim" "--quality web -1:psnr"; do
     for tune in "" "--tune psnr" "--tune ssim"; do
         # shellcheck disable=SC2086 # options are words
         run 0 "$TESSERA" compress -f -q ${asked%:*} $tune "$DATA/pnm/chest_10bit.pgm" -o "tuned${tune#--tune }.tsr"
@@ -128,6 +129,35 @@ for asked in "--qp 24:psnr" "--psnr 40:psnr" "--quality diagnostic:psnr" "--qual
     case $asked in *-1:*) continue ;; esac # without classes of steps
     cmp -s tunedpsnr.tsr tunedssim.tsr && bad "$asked: --tune changes nothing"
 done
+# web takes the smaller of both: of these ssim makes the one smaller, and psnr the other.
+awk 'BEGIN { srand(3); printf "P5\n256 256\n255\n"
+    for (y = 0; y < 256; y++)
+        for (x = 0; x < 256; x++) printf "%c", 65 + int(120 * rand() * (x + y) / 512) }' >rough.pgm
+for name in "$DATA/pnm/chest_10bit.pgm" rough.pgm "$DATA/pnm/landscape_coarse.ppm"; do
+    for tune in "" "--tune psnr" "--tune ssim"; do
+        # shellcheck disable=SC2086 # options are words
+        run 0 "$TESSERA" compress -f -q --quality web $tune "$name" -o "either${tune#--tune }.tsr"
+    done
+    least=eitherpsnr.tsr
+    [ "$(wc -c <eitherssim.tsr)" -le "$(wc -c <eitherpsnr.tsr)" ] && least=eitherssim.tsr
+    echo "$least" >>least
+    cmp -s either.tsr "$least" || bad "$name: web is not $least: $(wc -c either.tsr eitherpsnr.tsr eitherssim.tsr | tr '\n' ' ')"
+done
+expect "web takes both ways of tuning" [ "$(sort -u least | wc -l)" -eq 2 ]
+
+# --ssim: never less over all samples, and hardly more; colours too. What has no SSIM loses nothing.
+for name in "$DATA/pnm/chest_10bit.pgm" "$DATA/pnm/landscape_grey_8bit.pgm" "$DATA/pnm/landscape_8bit.ppm" ct.dcm; do
+    for ssim in 0.9 0.97 0.9912; do
+        run 0 "$TESSERA" compress --json -f --ssim "$ssim" "$name" -o ssim.tsr
+        fields ssim | head -1 | awk -v wanted="$ssim" '{ exit !($1 >= wanted && 1 - $1 > 0.85 * (1 - wanted)) }' || bad "$name, --ssim $ssim: $(fields ssim lossless reason | head -1)"
+    done
+done
+printf 'P5\n10 10\n255\n' >tiny.pgm
+head -c 100 "$DATA/pnm/chest_10bit.pgm" >>tiny.pgm
+run 0 "$TESSERA" compress --json -f --ssim 0.5 tiny.pgm -o tiny.tsr
+[ "$(fields lossless | head -1)" = true ] || bad "an image without an SSIM: $(cat "$out")"
+for word in 0 1 0.98765 -0.5 98 x ''; do refuses 2 "--ssim wants 0.0001 to 0.9999, with at most four digits after the point, not '$word'" "$TESSERA" compress --ssim "$word" ct.dcm -o no.tsr; done
+refuses 2 'exclude each other' "$TESSERA" compress --ssim 0.98 --psnr 40 ct.dcm -o no.tsr
 refuses 2 "--tune wants psnr or ssim, not 'both'" "$TESSERA" compress --qp 20 --tune both ct.dcm -o no.tsr
 refuses 2 '--tune is for loss' "$TESSERA" compress --tune ssim ct.dcm -o no.tsr
 refuses 2 '--tune is for loss' "$TESSERA" compress --tune ssim --max-error 3 ct.dcm -o no.tsr

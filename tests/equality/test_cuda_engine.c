@@ -181,7 +181,7 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
         tsr_split_raster(image, rasters + f * frame_bytes, planes, model);
         enum tsr_colour colour = TSR_COLOUR_NONE;
         if (image->components >= 3) {
-            colour = tsr_choose_colour(planes, image->columns, image->rows, tsr_sample_bits(image), coding->lossy);
+            colour = tsr_choose_colour(planes, image->columns, image->rows, tsr_sample_bits(image), coding);
             tsr_apply_colour(planes, count, colour, tsr_sample_bits(image));
         }
         assert_int_equal(got.frame[f].colour, colour);

@@ -40,6 +40,7 @@ CONSTANTS = {
     "TSR_LOSS_BYTES": _native.LOSS_BYTES,
     "TSR_LOSS_RATIO": _native.LOSS_RATIO,
     "TSR_LOSS_QUALITY": _native.LOSS_QUALITY,
+    "TSR_LOSS_SSIM": _native.LOSS_SSIM,
 }
 CONSTANTS.update({f"TSR_{'' if s == Status.OK else 'ERROR_'}{s.name}": s.value for s in Status})
 

@@ -83,6 +83,10 @@ TSR_HD int32_t tsr_colour_qp(int colour, int plane)
     return TSR_AT(tsr_colour_qp_offset)[3 * colour + plane];
 }
 
+/* Encoder: what is added besides for plane 0, 1, 2 of YCoCg where SSIM decides. Errors of Co and Cg are seen less than
+ * those of Y (tests/bench/decisions/040). */
+TSR_TABLE(int8_t, tsr_seen_qp_offset, 3, 0, 32, 48);
+
 /* ---- With fractions: FORMAT.md 8.7 ------------------------------------------------------------------------- */
 
 /* Samples have TSR_LAP_BITS fraction bits, values of the core transform are below 2^21 * 36 in magnitude; the

@@ -125,6 +125,7 @@ static enum tsr_status take_coding(int code, struct coding_options *o, struct gi
         return parse_coder(optarg, o);
     case LONG_QP:
     case LONG_PSNR:
+    case LONG_SSIM:
     case LONG_QUALITY:
     case LONG_SIZE:
         return parse_target(code, optarg, o, given);

@@ -15,6 +15,7 @@ enum {
     LONG_CODER,
     LONG_QP,
     LONG_PSNR,
+    LONG_SSIM,
     LONG_QUALITY,
     LONG_TUNE,
     LONG_KEEP,

@@ -29,6 +29,17 @@ static enum tsr_status parse_psnr(const char *text, struct coding_options *o)
     return TSR_OK;
 }
 
+/* An SSIM in 1/10,000. */
+static enum tsr_status parse_ssim(const char *text, struct coding_options *o)
+{
+    double number;
+    if (!parse_number(text, 0.0001, 0.9999, &number) || fabs(number * 10000 - round(number * 10000)) > 1e-6)
+        return usage("--ssim wants 0.0001 to 0.9999, with at most four digits after the point, not '%s'", text);
+    o->compress.loss = TSR_LOSS_SSIM;
+    o->compress.ssim_ten_thousandths = (uint32_t)llround(number * 10000);
+    return TSR_OK;
+}
+
 static enum tsr_status parse_quality(const char *text, struct coding_options *o)
 {
     static const char *const words[] = {"diagnostic", "visually-lossless", "web"};
@@ -58,6 +69,7 @@ enum tsr_status parse_target(int code, const char *text, struct coding_options *
     given->targets++;
     return code == LONG_QP        ? parse_qp(text, o)
            : code == LONG_PSNR    ? parse_psnr(text, o)
+           : code == LONG_SSIM    ? parse_ssim(text, o)
            : code == LONG_QUALITY ? parse_quality(text, o)
                                   : parse_size(text, o);
 }

@@ -71,10 +71,10 @@ enum tsr_status settle_options(struct options *o, const struct given *given)
 {
     struct tsr_compress_options *const compress = &o->coding.compress;
     if (given->targets + given->max_error > 1)
-        return usage("%s",
-                     "--quality, --qp, --psnr, --size and --max-error exclude each other: give one of them, once");
+        return usage(
+            "%s", "--quality, --qp, --psnr, --ssim, --size and --max-error exclude each other: give one of them, once");
     if (given->targets > 0 && given->path && compress->path == TSR_PATH_PREDICT)
-        return usage("%s", "--quality, --qp, --psnr and --size need the transform path, not --path predict");
+        return usage("%s", "--quality, --qp, --psnr, --ssim and --size need the transform path, not --path predict");
     if (o->machine.engine == TSR_ENGINE_CPU && o->machine.gpus.count > 0)
         return usage("%s", "--gpu needs the CUDA engine, not --engine cpu");
     if (o->machine.engine == TSR_ENGINE_CPU && compress->verify == TSR_VERIFY_ENGINE)
@@ -86,9 +86,9 @@ enum tsr_status settle_options(struct options *o, const struct given *given)
     if (given->max_error && compress->path == TSR_PATH_TRANSFORM)
         return usage("%s", "--max-error needs the predictive path, not --path transform");
     if (o->coding.kept_count > 0 && given->targets == 0 && !given->max_error)
-        return usage("%s", "--keep is for loss, which --quality, --qp, --psnr, --size or --max-error asks for");
+        return usage("%s", "--keep is for loss, which --quality, --qp, --psnr, --ssim, --size or --max-error asks for");
     if (compress->tune != TSR_TUNE_BY_LOSS && given->targets == 0)
-        return usage("%s", "--tune is for loss that --quality, --qp, --psnr or --size asks for");
+        return usage("%s", "--tune is for loss that --quality, --qp, --psnr, --ssim or --size asks for");
     if (given->targets > 0) compress->path = TSR_PATH_TRANSFORM;
     if (compress->least_db > 0 && compress->loss == TSR_LOSS_QUALITY)
         compress->least_db = tsr_quality_floor(compress->quality);

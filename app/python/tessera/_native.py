@@ -36,7 +36,7 @@ VERIFY = ("cpu", "none", "engine")
 QUALITIES = ("diagnostic", "visually-lossless", "web")
 TUNES = ("by-loss", "psnr", "ssim")
 PROMISE_NONE, PROMISE_FILE, PROMISE_SAMPLES, PROMISE_LOSSY = range(4)
-LOSSLESS, LOSS_QP, LOSS_MAX_ERROR, LOSS_PSNR, LOSS_BYTES, LOSS_RATIO, LOSS_QUALITY = range(7)
+LOSSLESS, LOSS_QP, LOSS_MAX_ERROR, LOSS_PSNR, LOSS_BYTES, LOSS_RATIO, LOSS_QUALITY, LOSS_SSIM = range(8)
 
 ReadCall = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
 WriteCall = CFUNCTYPE(c_int64, c_void_p, c_void_p, c_size_t)
@@ -105,6 +105,7 @@ class tsr_compress_options(Structure):
         ("within_ratio", c_bool),
         ("reserved", c_uint8 * 7),
         ("tune", c_int),
+        ("ssim_ten_thousandths", c_uint32),
     ]
 
 

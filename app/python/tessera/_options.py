@@ -27,6 +27,7 @@ class OptionFields(TypedDict, total=False):
 
     max_error: int | None
     psnr: float | None
+    ssim: float | None
     ratio: float | None
     size: int | None
     qp: float | None
@@ -55,6 +56,8 @@ class Options:
         Lossy: no sample differs by more.
     psnr : float, optional
         Lossy: the least PSNR in dB, by the range of the values.
+    ssim : float, optional
+        Lossy: the least SSIM over all samples, 0.0001 to 0.9999.
     ratio : float, optional
         Lossy: the least ratio of the input's bytes to the output's.
     size : int, optional
@@ -65,8 +68,8 @@ class Options:
         Lossy: a PSNR of at least 45, 40 or 35 dB, and an SSIM of at least 0.995, 0.99 or 0.97, in each judged window
         (`WindowLoss`) and over all. The first two also bound the largest error.
     tune : {"by-loss", "psnr", "ssim"}
-        With qp, psnr, ratio, size or quality: what bytes are spent on, a small squared error or what is seen. By loss:
-        ssim with the quality web, psnr with all else.
+        With qp, psnr, ssim, ratio, size or quality: what bytes are spent on, a small squared error or what is seen. By
+        loss: ssim with ssim, what makes the smaller file with the quality web, psnr with all else.
     path : {"predict", "transform"}
         Of a lossless coding.
     coder : {"by-effort", "huffman", "cavlc", "rans"}
@@ -89,12 +92,13 @@ class Options:
 
     Notes
     -----
-    At most one of max_error, psnr, ratio, size, qp and quality is given. Without any of them coding is lossless.
+    At most one of max_error, psnr, ssim, ratio, size, qp and quality is given. Without any of them coding is lossless.
     """
 
     effort: int = 5
     max_error: int | None = None
     psnr: float | None = None
+    ssim: float | None = None
     ratio: float | None = None
     size: int | None = None
     qp: float | None = None
@@ -111,15 +115,18 @@ class Options:
     keep: Sequence[tuple[int, int]] = ()
 
     def _take_loss(self, options: _native.tsr_compress_options) -> None:
-        asked = [self.max_error, self.psnr, self.ratio, self.size, self.qp, self.quality]
+        asked = [self.max_error, self.psnr, self.ssim, self.ratio, self.size, self.qp, self.quality]
         if sum(value is not None for value in asked) > 1:
-            raise ValueError("at most one of max_error, psnr, ratio, size, qp and quality can be given")
+            raise ValueError("at most one of max_error, psnr, ssim, ratio, size, qp and quality can be given")
         if self.max_error is not None:
             options.loss = _native.LOSS_MAX_ERROR
             options.max_error = integer("max_error", self.max_error, 1, 32767)
         if self.psnr is not None:
             options.loss = _native.LOSS_PSNR
             options.psnr_hundredths = parts("psnr", self.psnr, 100, 1, 200)
+        if self.ssim is not None:
+            options.loss = _native.LOSS_SSIM
+            options.ssim_ten_thousandths = parts("ssim", self.ssim, 10000, 0.0001, 0.9999)
         if self.ratio is not None:
             options.loss = _native.LOSS_RATIO
             options.ratio_thousandths = parts("ratio", self.ratio, 1000, 0.001, 1e15)

@@ -2,6 +2,7 @@
 #include "tests/unit/support.h"
 
 #include "kernels/planes/ranges_cpu.h"
+#include "kernels/transform_plan.h"
 
 enum { COLUMNS = 60, ROWS = 50, COUNT = COLUMNS * ROWS };
 
@@ -104,29 +105,78 @@ TEST(choice_of_colour)
     static uint16_t plane[3][COUNT];
     uint16_t *planes[3] = {plane[0], plane[1], plane[2]};
     struct rng r = {49};
+    const struct tsr_coding exact = {.path = TSR_PATH_TRANSFORM}, loses = {.path = TSR_PATH_TRANSFORM, .lossy = true};
     for (int lossy = 0; lossy < 2; lossy++) {
+        const struct tsr_coding *const coding = lossy ? &loses : &exact;
         for (size_t k = 0; k < COUNT; k++) {
             const uint32_t grey = rng_below(&r, 200);
             for (uint32_t c = 0; c < 3; c++) plane[c][k] = (uint16_t)(grey + c + rng_below(&r, 3));
         }
-        assert_true(tsr_choose_colour(planes, COLUMNS, ROWS, 8, lossy) != TSR_COLOUR_NONE);
-        assert_true(tsr_choose_colour(planes, COLUMNS, ROWS, 16, lossy) != TSR_COLOUR_NONE);
+        assert_true(tsr_choose_colour(planes, COLUMNS, ROWS, 8, coding) != TSR_COLOUR_NONE);
+        assert_true(tsr_choose_colour(planes, COLUMNS, ROWS, 16, coding) != TSR_COLOUR_NONE);
         for (size_t k = 0; k < COUNT; k++)
             for (uint32_t c = 0; c < 3; c++) plane[c][k] = (uint16_t)rng_below(&r, 256);
-        assert_int_equal(tsr_choose_colour(planes, COLUMNS, ROWS, 8, lossy), TSR_COLOUR_NONE);
+        assert_int_equal(tsr_choose_colour(planes, COLUMNS, ROWS, 8, coding), TSR_COLOUR_NONE);
     }
     for (size_t k = 0; k < COUNT; k++) { /* red: R - G is about 65535, which wraps to about 0 */
         const uint32_t grey = rng_below(&r, 200);
         plane[0][k] = (uint16_t)(65535 - grey);
         plane[1][k] = plane[2][k] = (uint16_t)(200 - grey);
     }
-    assert_true(tsr_choose_colour(planes, COLUMNS, ROWS, 16, false) != TSR_COLOUR_NONE);
-    assert_int_equal(tsr_choose_colour(planes, COLUMNS, ROWS, 16, true), TSR_COLOUR_NONE);
+    assert_true(tsr_choose_colour(planes, COLUMNS, ROWS, 16, &exact) != TSR_COLOUR_NONE);
+    assert_int_equal(tsr_choose_colour(planes, COLUMNS, ROWS, 16, &loses), TSR_COLOUR_NONE);
+}
+
+/* Where SSIM decides, colours that go together become YCoCg, with coarser steps of Co and Cg; from -2 on. */
+TEST(colours_as_they_are_seen)
+{
+    static uint16_t plane[3][COUNT];
+    uint16_t *planes[3] = {plane[0], plane[1], plane[2]};
+    const struct tsr_image image = {.components = 3, .bits_stored = 8, .bits_allocated = 8};
+    struct rng r = {50};
+    for (size_t k = 0; k < COUNT; k++) { /* R and B are G, with noise of their own: YCoCg is not what costs least */
+        plane[1][k] = (uint16_t)(20 + rng_below(&r, 200));
+        plane[0][k] = (uint16_t)(plane[1][k] + rng_below(&r, 17));
+        plane[2][k] = (uint16_t)(plane[1][k] + rng_below(&r, 17));
+    }
+    /* Steps do not fall with the QP, and coarse ones are those of the other tuning. */
+    struct tsr_coding tuned = {.path = TSR_PATH_TRANSFORM, .lossy = true, .effort = 5, .tune = TSR_TUNE_SSIM};
+    for (int p = 1, last = -1; p < 3; p++, last = -1)
+        for (tuned.qp_eighths = 0; tuned.qp_eighths <= 51 * TSR_QP_UNIT; tuned.qp_eighths++) {
+            const int32_t qp = tsr_transform_plan(&image, &tuned, TSR_COLOUR_YCOCG, p).qp_index,
+                          added = qp - tuned.qp_eighths - tsr_colour_qp(TSR_COLOUR_YCOCG, p);
+            assert_true(qp >= last);
+            if (tuned.qp_eighths <= 192) assert_int_equal(added, p == 1 ? 32 : 48);
+            if (tuned.qp_eighths >= 320) assert_int_equal(added, 0);
+            last = qp;
+        }
+    for (int effort = 1; effort <= 9; effort++) {
+        struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM,
+                                    .lossy = true,
+                                    .effort = (uint8_t)effort,
+                                    .qp_eighths = 100,
+                                    .tune = TSR_TUNE_PSNR};
+        assert_int_equal(tsr_choose_colour(planes, COLUMNS, ROWS, 8, &coding), TSR_COLOUR_GREEN);
+        int32_t before[3];
+        for (int p = 0; p < 3; p++) before[p] = tsr_transform_plan(&image, &coding, TSR_COLOUR_YCOCG, p).qp_index;
+        coding.tune = TSR_TUNE_SSIM;
+        const bool seen = effort >= TSR_EFFORT_TOOLS;
+        assert_int_equal(tsr_choose_colour(planes, COLUMNS, ROWS, 8, &coding),
+                         seen ? TSR_COLOUR_YCOCG : TSR_COLOUR_GREEN);
+        for (int p = 0; p < 3; p++) {
+            const int32_t qp = tsr_transform_plan(&image, &coding, TSR_COLOUR_YCOCG, p).qp_index;
+            assert_int_equal(qp, before[p] + (seen ? tsr_seen_qp(100, p) : 0));
+            assert_int_equal(tsr_transform_plan(&image, &coding, TSR_COLOUR_NONE, p).qp_index, 100);
+        }
+        coding.path = TSR_PATH_PREDICT;
+        assert_int_equal(tsr_choose_colour(planes, COLUMNS, ROWS, 8, &coding), TSR_COLOUR_GREEN);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(ranges), cmocka_unit_test(packing_where_it_pays),
-                                       cmocka_unit_test(colours_of_planes), cmocka_unit_test(choice_of_colour)};
+                                       cmocka_unit_test(colours_of_planes), cmocka_unit_test(choice_of_colour),
+                                       cmocka_unit_test(colours_as_they_are_seen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
