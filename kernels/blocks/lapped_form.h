@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "transform/block/core4x4.h"
+#include "transform/block/dc_plane.h"
 #include "entropy/rate_distortion.h"
 #include "transform/block/lapping.h"
 #include "textures_form.h"
@@ -120,17 +121,50 @@ static struct block_row row_at(void *scratch, size_t pitch, int which)
     return row;
 }
 
-/* The samples with their fraction; columns and rows beyond the tile repeat its last ones. */
-static void load_row(const uint16_t *samples, struct tsr_tile tile, int32_t row, int32_t blocks, struct block_row out)
+/* What is transformed: samples, or values that have a fraction already. */
+struct row_source {
+    const uint16_t *samples;
+    const int32_t *values;
+};
+
+/* Four values of each of count blocks, beside each other, to four lines. */
+static void values_to_lines(const int32_t *values, size_t count, int32_t *const line[4])
+{
+    for (size_t k = 0; k < count; k++)
+        for (int j = 0; j < 4; j++) line[j][k] = values[4 * k + (size_t)j];
+}
+
+/* Samples with their fraction; columns and rows beyond the tile repeat its last ones. */
+static void load_row(struct row_source from, struct tsr_tile tile, int32_t row, int32_t blocks, struct block_row out)
 {
     const int32_t whole = tile.width / 4;
     for (int i = 0; i < 4; i++) {
-        const uint16_t *line = samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
+        const size_t first = tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
+        if (from.values) {
+            values_to_lines(from.values + first, (size_t)whole, out.line + 4 * i);
+            for (int j = 0; j < 4 && whole < blocks; j++)
+                out.line[4 * i + j][whole] = from.values[first + (size_t)tsr_min(4 * whole + j, tile.width - 1)];
+            continue;
+        }
+        const uint16_t *line = from.samples + first;
         tsr_samples_to_lines(line, (size_t)whole, TSR_LAP_BITS, out.line + 4 * i);
         if (whole == blocks) continue;
         for (int j = 0; j < 4; j++)
             out.line[4 * i + j][whole] = line[tsr_min(4 * whole + j, tile.width - 1)] << TSR_LAP_BITS;
     }
+}
+
+/* Where means of a row's blocks go, in place of their DCs' units. NULL: the DCs are units as all else. */
+struct row_means {
+    int32_t *mean;
+    int fraction;
+};
+
+/* Of row number row of blocks. */
+static struct row_means means_of_row(struct tsr_block_steps steps, int32_t row, size_t blocks)
+{
+    const struct row_means means = {steps.dcs ? steps.dcs + (size_t)row * blocks : NULL, steps.dc_fraction};
+    return means;
 }
 
 #if defined(TSR_EIGHT_BLOCKS)
@@ -139,13 +173,13 @@ static void load_row(const uint16_t *samples, struct tsr_tile tile, int32_t row,
 
 /* Blocks from .. end - 1 of a row, all of one q: lines, used up, to units. done: lines to work with. */
 static void units_of_blocks(struct block_row row, size_t from, size_t end, int32_t q, const uint8_t *classes,
-                            struct block_row done, int32_t *units)
+                            struct row_means means, struct block_row done, int32_t *units)
 {
     const size_t count = end - from;
     int32_t *line[16], *to[16];
 #if defined(TSR_EIGHT_BLOCKS)
     if (count >= EIGHT_BLOCKS && has_eight_units(q)) {
-        units_of_eights(row, from, end, q, classes, units);
+        units_of_eights(row, from, end, q, classes, means, units);
         return;
     }
 #endif
@@ -156,7 +190,11 @@ static void units_of_blocks(struct block_row row, size_t from, size_t end, int32
     for (int i = 0; i < 4; i++)
         core_lines_forward(line[4 * i], line[4 * i + 1], line[4 * i + 2], line[4 * i + 3], count);
     for (int j = 0; j < 4; j++) core_lines_forward(line[j], line[4 + j], line[8 + j], line[12 + j], count);
-    for (int i = 0; i < 16; i++) {
+    for (size_t k = 0; k < count && means.mean; k++) {
+        means.mean[from + k] = tsr_dc_mean(line[0][k], means.fraction);
+        to[0][k] = 0;
+    }
+    for (int i = means.mean ? 1 : 0; i < 16; i++) {
         const int norm_class = tsr_norm_class(i / 4, i % 4);
         if (classes && i > 0)
             units_of_classes(line[i], from, count, q, norm_class, classes, to[i]);
@@ -166,8 +204,8 @@ static void units_of_blocks(struct block_row row, size_t from, size_t end, int32
     tsr_lines_to_blocks(to, count, units + from * TSR_BLOCK_SAMPLES);
 }
 
-static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
-                           int32_t *units, void *scratch)
+static void forward(struct row_source from, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                    int32_t *units, void *scratch)
 {
     const int32_t blocks = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
     const size_t pitch = pitch_of(tile.width), count = (size_t)blocks;
@@ -175,10 +213,10 @@ static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct
     const struct block_row done = row_at(scratch, pitch, 2);
     const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
-    load_row(samples, tile, 0, blocks, now);
+    load_row(from, tile, 0, blocks, now);
     for (int32_t row = 0; row < rows; row++) {
         if (row + 1 < rows) {
-            load_row(samples, tile, row + 1, blocks, next);
+            load_row(from, tile, row + 1, blocks, next);
             if (lapped)
                 for (int j = 0; j < 4; j++)
                     lap_lines_forward(now.line[8 + j], now.line[12 + j], next.line[j], next.line[4 + j], count);
@@ -190,12 +228,24 @@ static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct
         const size_t finer = finer_blocks(steps, tile, row, count);
         int32_t *of_row = units + (size_t)row * count * TSR_BLOCK_SAMPLES;
         const uint8_t *classes = classes_of_blocks(steps.classes, grid, row);
-        units_of_blocks(now, 0, finer, q, classes, done, of_row);
-        units_of_blocks(now, finer, count, q + steps.coarser_by, classes, done, of_row);
+        const struct row_means means = means_of_row(steps, row, count);
+        units_of_blocks(now, 0, finer, q, classes, means, done, of_row);
+        units_of_blocks(now, finer, count, q + steps.coarser_by, classes, means, done, of_row);
         const struct block_row swap = now;
         now = next;
         next = swap;
     }
+}
+
+static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                           int32_t *units, void *scratch)
+{
+    forward((struct row_source){samples, NULL}, tile, steps, lapped, units, scratch);
+}
+
+static void forward_dcs(const int32_t *dcs, struct tsr_tile tile, int32_t q, int32_t *units, void *scratch)
+{
+    forward((struct row_source){NULL, dcs}, tile, (struct tsr_block_steps){.q = q}, false, units, scratch);
 }
 
 /* ---- Units to coefficients -------------------------------------------------------------------------------------- */
@@ -470,14 +520,26 @@ static void samples_of_lines(int32_t *const line[4], size_t count, int32_t top, 
     tsr_lines_to_samples(line, count, samples);
 }
 
+/* What is restored: samples 0 .. range - 1, or values that keep their fraction. */
+struct row_sink {
+    uint16_t *samples;
+    uint32_t range;
+    int32_t *values;
+};
+
 /* Blocks from this one on. */
-static void store_row(struct block_row row, size_t first, int from, int to, uint16_t *samples, struct tsr_tile tile,
-                      int32_t at, uint32_t range)
+static void store_row(struct block_row row, size_t first, int from, int to, struct row_sink sink, struct tsr_tile tile,
+                      int32_t at)
 {
-    const int32_t whole = tile.width / 4, top = (int32_t)range - 1;
+    const int32_t whole = tile.width / 4, top = (int32_t)sink.range - 1;
     for (int i = from; i < to && 4 * at + i < tile.height; i++) {
-        uint16_t *line = samples + tile.first + (size_t)(4 * at + i) * tile.stride;
+        const size_t start = tile.first + (size_t)(4 * at + i) * tile.stride;
         int32_t **v = row.line + 4 * i;
+        if (sink.values) {
+            for (int32_t x = 0; x < tile.width; x++) sink.values[start + (size_t)x] = tsr_dc_settle(v[x % 4][x / 4]);
+            continue;
+        }
+        uint16_t *line = sink.samples + start;
         int32_t *const rest[4] = {v[0] + first, v[1] + first, v[2] + first, v[3] + first};
         samples_of_lines(rest, (size_t)whole - first, top, line + 4 * first);
         for (int32_t j = 0; 4 * whole + j < tile.width; j++)
@@ -495,12 +557,12 @@ static void scale_blocks(int32_t *line, size_t count, int32_t factor, int32_t q,
 
 /* Coefficients of blocks from .. end - 1 of a row, all of one q, to settled lines. */
 static void invert_blocks(const int32_t *coefficients, size_t from, size_t end, int32_t q, const uint8_t *classes,
-                          struct block_row row)
+                          struct row_means means, struct block_row row)
 {
     const size_t count = end - from;
     const int shift = TSR_FINE_DROP - q / TSR_QP_OCTAVE, step_bits = classes ? TSR_CLASS_STEP_BITS : TSR_STEP_BITS;
 #if defined(TSR_EIGHT_BLOCKS)
-    if (settle_eights(coefficients, from, end, q, classes, row)) return;
+    if (settle_eights(coefficients, from, end, q, classes, means, row)) return;
 #endif
     const int32_t most = largest_magnitude(coefficients + from * TSR_BLOCK_SAMPLES, count * TSR_BLOCK_SAMPLES);
     const bool small =
@@ -521,6 +583,7 @@ static void invert_blocks(const int32_t *coefficients, size_t from, size_t end, 
             k += blocks;
         }
     }
+    for (size_t k = 0; k < count && means.mean; k++) line[0][k] = tsr_dc_scaled(means.mean[from + k], means.fraction);
     for (int j = 0; j < 4; j++) core_lines_inverse(line[j], line[4 + j], line[8 + j], line[12 + j], count);
     for (int i = 0; i < 4; i++)
         core_lines_inverse(line[4 * i], line[4 * i + 1], line[4 * i + 2], line[4 * i + 3], count);
@@ -528,23 +591,31 @@ static void invert_blocks(const int32_t *coefficients, size_t from, size_t end, 
 }
 
 /* The lower half of the row before this one and the upper half of this one to samples; their lines are used up. */
-static void store_between(struct block_row before, struct block_row now, size_t count, bool lapped, uint16_t *samples,
-                          struct tsr_tile tile, int32_t row, uint32_t range)
+static void store_between(struct block_row before, struct block_row now, size_t count, bool lapped,
+                          struct row_sink sink, struct tsr_tile tile, int32_t row)
 {
     size_t done = 0;
 #if defined(TSR_EIGHT_BLOCKS)
-    done = store_eights(before, now, lapped, samples, tile, row, range);
+    if (!sink.values) done = store_eights(before, now, lapped, sink.samples, tile, row, sink.range);
 #endif
     if (lapped)
         for (int j = 0; j < 4; j++)
             lap_lines_inverse(before.line[8 + j] + done, before.line[12 + j] + done, now.line[j] + done,
                               now.line[4 + j] + done, count - done);
-    store_row(before, done, 2, 4, samples, tile, row - 1, range);
-    store_row(now, done, 0, 2, samples, tile, row, range);
+    store_row(before, done, 2, 4, sink, tile, row - 1);
+    store_row(now, done, 0, 2, sink, tile, row);
 }
 
-static bool lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
-                           uint32_t range, uint16_t *samples, void *scratch)
+/* Whether all places of DCs are 0. */
+static bool are_dcs_apart(const int32_t *coefficients, size_t blocks)
+{
+    int32_t any = 0;
+    for (size_t k = 0; k < blocks; k++) any |= coefficients[k * TSR_BLOCK_SAMPLES];
+    return any == 0;
+}
+
+static bool inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                    struct row_sink sink, void *scratch)
 {
     const int32_t blocks = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
     const size_t pitch = pitch_of(tile.width), count = (size_t)blocks;
@@ -552,28 +623,41 @@ static bool lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct t
     const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
     for (int32_t row = 0; row < rows; row++) {
-        if (!tsr_restore_dc_row(coefficients, grid, row)) return false;
         const int32_t *of_row = coefficients + (size_t)row * count * TSR_BLOCK_SAMPLES;
+        const struct row_means means = means_of_row(steps, row, count);
+        if (means.mean ? !are_dcs_apart(of_row, count) : !tsr_restore_dc_row(coefficients, grid, row)) return false;
         const size_t finer = finer_blocks(steps, tile, row, count);
         const uint8_t *classes = classes_of_blocks(steps.classes, grid, row);
-        invert_blocks(of_row, 0, finer, q, classes, now);
-        invert_blocks(of_row, finer, count, q + steps.coarser_by, classes, now);
+        invert_blocks(of_row, 0, finer, q, classes, means, now);
+        invert_blocks(of_row, finer, count, q + steps.coarser_by, classes, means, now);
         if (lapped)
             for (int i = 0; i < 4; i++) {
                 int32_t **v = now.line + 4 * i;
                 lap_lines_inverse(v[2], v[3], v[0] + 1, v[1] + 1, count - 1);
             }
         if (row > 0)
-            store_between(before, now, count, lapped, samples, tile, row, range);
+            store_between(before, now, count, lapped, sink, tile, row);
         else
-            store_row(now, 0, 0, 2, samples, tile, row, range);
+            store_row(now, 0, 0, 2, sink, tile, row);
         const struct block_row swap = before;
         before = now;
         now = swap;
     }
-    store_row(before, 0, 2, 4, samples, tile, rows - 1, range);
+    store_row(before, 0, 2, 4, sink, tile, rows - 1);
     return true;
 }
 
-const struct tsr_lapped_form TSR_FORM = {lapped_forward,   choose_coefficients, rough_tile_cost,
-                                         rough_plain_cost, lapped_inverse,      tile_textures};
+static bool lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                           uint32_t range, uint16_t *samples, void *scratch)
+{
+    return inverse(coefficients, tile, steps, lapped, (struct row_sink){samples, range, NULL}, scratch);
+}
+
+static bool inverse_dcs(int32_t *coefficients, struct tsr_tile tile, int32_t q, int32_t *dcs, void *scratch)
+{
+    return inverse(coefficients, tile, (struct tsr_block_steps){.q = q}, false, (struct row_sink){NULL, 0, dcs},
+                   scratch);
+}
+
+const struct tsr_lapped_form TSR_FORM = {lapped_forward,   forward_dcs,    choose_coefficients, rough_tile_cost,
+                                         rough_plain_cost, lapped_inverse, inverse_dcs,         tile_textures};
