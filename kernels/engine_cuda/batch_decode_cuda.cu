@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
     for (uint32_t p = 0; p < b.frame_planes && state.state == TSR_DECODE_OK; p++) {
         const tsr_plane_model *plane = &model->plane[p];
         if (!tsr_is_coded(plane)) continue;
-        if (!(tsr_is_of_lanes(plane) ? b.has_lanes && !plane->predictor.anchored : b.has_transform))
+        if (!(tsr_is_of_lanes(plane) ? b.has_lanes && !plane->predictor.anchored : b.has_transform && !plane->dc_plane))
             state.state = TSR_DECODE_ELSEWHERE;
     }
     b.frame[frame] = state;
