@@ -11,15 +11,20 @@
 #include "transform/block/core4x4.h"
 #include "transform/block/dc_plane.h"
 
-/* In 1/16 bit, over some blocks: one by one, and as a plane. */
+/* In 1/16 bit, over so many blocks: one by one, and as a plane. */
 struct tsr_dc_costs {
-    uint64_t apart, plane;
+    uint64_t apart, plane, blocks;
 };
 
-/* One by one they cost less than it seems, since the AC coefficients of the block tell of them. */
-TSR_HD bool tsr_is_dc_plane_cheaper(struct tsr_dc_costs costs)
+enum { TSR_DC_MODEL_COST = 100 * 8 * TSR_RATE_BIT /* of a DC plane's tables, about */ };
+
+/* Of a plane of all_blocks. One by one DCs cost less than it seems, since the AC coefficients of a block tell of its
+ * DC.
+ */
+TSR_HD bool tsr_is_dc_plane_cheaper(struct tsr_dc_costs costs, uint64_t all_blocks)
 {
-    return 20 * costs.plane < 19 * costs.apart;
+    const uint64_t of_model = all_blocks > 0 ? TSR_DC_MODEL_COST * costs.blocks / all_blocks : 0;
+    return 20 * (costs.plane + of_model) < 19 * costs.apart;
 }
 
 /* The q that both are costed with: that of lapped blocks. Of the plane it counts as tsr_dc_q does. */
@@ -28,10 +33,11 @@ TSR_HD int32_t tsr_dc_choice_q(int32_t q, int fraction)
     return tsr_max(0, q - (fraction > TSR_LAP_BITS ? 0 : 2 * TSR_QP_OCTAVE));
 }
 
-/* Which rows of four blocks count: all of small tiles, those in the middle quarter of large ones. */
+/* Which rows of four blocks count: all of small tiles, a quarter or an eighth of others, by twos. */
 TSR_HD bool tsr_dc_row_counts(int32_t row, int32_t rows)
 {
-    return rows < 16 || (row >= 3 * rows / 8 && row < 5 * rows / 8);
+    const int32_t period = rows < 8 ? 2 : rows < 16 ? 8 : 16, at = row % period;
+    return at == period / 2 - 1 || at == period / 2;
 }
 
 /* In 1/16 bit: a bit is worth 0.11 squared steps. error: in units. */

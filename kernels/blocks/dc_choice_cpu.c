@@ -94,17 +94,21 @@ struct tsr_dc_costs tsr_tile_dc_costs(const uint16_t *samples, struct tsr_tile t
 {
     const struct dc_rows r = rows_at(tile.width, scratch);
     const int32_t rows = (tile.height + 3) / 4 / 4;
-    struct tsr_dc_costs costs = {0, 0};
+    struct tsr_dc_costs costs = {0, 0, 0};
     bool first = true;
     memset(scratch, 0, tsr_dc_choice_scratch_bytes(tile.width));
     for (int32_t row = 0; row < rows; row++) {
-        if (!tsr_dc_row_counts(row, rows)) continue;
+        if (!tsr_dc_row_counts(row, rows)) {
+            first = true; /* the row after it has none above that is known */
+            continue;
+        }
         for (int i = 0; i < 4; i++, first = false) {
             int32_t *sum = r.sum + (size_t)i * (size_t)r.columns;
             sum_blocks(samples, tile, 4 * row + i, r.columns, sum);
             costs.apart += cost_apart(&r, sum, i & 1, first, q + TSR_LAP_QP);
         }
         costs.plane += cost_plane(&r, row & 1, tsr_dc_choice_q(q + TSR_LAP_QP, fraction), fraction);
+        costs.blocks += 4 * (uint64_t)r.columns;
     }
     return costs;
 }

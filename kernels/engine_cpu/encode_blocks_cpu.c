@@ -71,20 +71,27 @@ static void dc_costs_pass(struct tsr_plane_work *work, uint32_t part, uint32_t n
                           tsr_dc_fraction(work->plane->range), s->scratch + part * s->scratch_bytes);
     s->counts[part].dcs.apart += costs.apart;
     s->counts[part].dcs.plane += costs.plane;
+    s->counts[part].dcs.blocks += costs.blocks;
 }
 
 /* Whether the DCs are a plane of their own, and its step. */
 static void choose_dc_plane(struct tsr_plane_work *work)
 {
     struct tsr_encode_space *s = work->space;
-    struct tsr_dc_costs sum = {0, 0};
+    struct tsr_dc_costs sum = {0, 0, 0};
+    uint64_t blocks = 0;
     for (uint32_t part = 0; part < work->parts; part++) s->counts[part].dcs = sum;
     tsr_run_pass(work, dc_costs_pass);
     for (uint32_t part = 0; part < work->parts; part++) {
         sum.apart += s->counts[part].dcs.apart;
         sum.plane += s->counts[part].dcs.plane;
+        sum.blocks += s->counts[part].dcs.blocks;
     }
-    work->plane->dc_plane = tsr_is_dc_plane_cheaper(sum);
+    for (uint32_t t = 0; t < work->tiles; t++) {
+        const struct tsr_tile dcs = dcs_of_tile(work, t);
+        blocks += (uint64_t)dcs.width * (uint64_t)dcs.height;
+    }
+    work->plane->dc_plane = tsr_is_dc_plane_cheaper(sum, blocks);
     if (work->plane->dc_plane)
         work->plane->dc_qp_index = tsr_dc_q(work->plane->qp_index, tsr_dc_fraction(work->plane->range));
 }
