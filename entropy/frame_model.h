@@ -25,7 +25,7 @@ enum {
      * bits a symbol and 24 more, a weight at most 40 bits. */
     TSR_FRAME_MODEL_LIMIT =
         TSR_COLOUR_MODEL_LIMIT +
-        TSR_PLANES_LIMIT * (65536 / 4 + TSR_COEFFICIENT_TABLES * 2 * (TSR_COEFFICIENT_SYMBOLS + 4) + 512 +
+        TSR_PLANES_LIMIT * (65536 / 4 + 2 * TSR_COEFFICIENT_TABLES * 2 * (TSR_COEFFICIENT_SYMBOLS + 4) + 512 +
                             (TSR_DC_CELLS + TSR_TABLE_LIMIT) * (TSR_AC_SYMBOLS + 1) +
                             TSR_CLASS_LIMIT * TSR_TAPS_LIMIT * 5 + TSR_LABEL_TABLES_LIMIT * (TSR_LABELS_LIMIT + 1))
 };
@@ -46,6 +46,8 @@ struct tsr_plane_model {
     uint32_t coarser_by, coarser_from;    /* if lossy: blocks that begin at this sample or later have a q higher by */
     bool lapping;                         /* if lossy: arithmetic with fractions, and a flag for each tile */
     bool classes;                         /* with lapping: steps by square, and each tile's classes of them */
+    bool dc_plane;                        /* with lapping: the DCs are a plane of their own, */
+    int32_t dc_qp_index;                  /* whose q this is */
     bool pairs;                           /* path T, Huffman: pairs by energy contexts, else run-level symbols */
     int32_t slice_side;                   /* of all but path P with Huffman and rANS, in blocks */
     struct tsr_predictor_model predictor; /* path P; with CAVLC the median edge predictor alone */
@@ -55,6 +57,10 @@ struct tsr_plane_model {
         struct tsr_pair_model pair;               /* Huffman of pairs */
         struct tsr_coefficient_model coefficient; /* rANS */
     };
+    union { /* of the DC plane */
+        struct tsr_pair_model pair;
+        struct tsr_coefficient_model coefficient;
+    } dcs;
 };
 
 /* True for planes whose tiles lanes code, unless they are raw; all others are blocks in slices: path T, and CAVLC. */
@@ -253,7 +259,11 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
     tsr_put_bits(w, plane->packed, 1);
     if (plane->packed) tsr_put_stretches(w, plane->offset, plane->range);
     tsr_put_bits(w, plane->path, 1);
-    if (plane->classes) tsr_put_bits(w, TSR_CODER_NUMBERS, 2);
+    if (plane->classes || plane->dc_plane) {
+        tsr_put_bits(w, TSR_CODER_NUMBERS, 2);
+        tsr_put_bits(w, plane->classes, 1);
+        tsr_put_bits(w, plane->dc_plane, 1);
+    }
     tsr_put_bits(w, tsr_coder_number(plane->coder), 2);
     if (plane->path == TSR_PATH_PREDICT) {
         tsr_put_predictor_model(w, &plane->predictor);
@@ -278,6 +288,21 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
         tsr_put_pair_model(w, &plane->pair);
     else if (plane->coder == TSR_CODER_HUFFMAN)
         tsr_put_run_level_model(w, &plane->run_level);
+    if (!plane->dc_plane) return;
+    tsr_put_bits(w, (uint32_t)plane->dc_qp_index, 10);
+    if (plane->pairs)
+        tsr_put_pair_model(w, &plane->dcs.pair);
+    else
+        tsr_put_coefficient_model(w, &plane->dcs.coefficient);
+}
+
+/* That of the DC plane, which has the coder of all else. */
+TSR_HD_CALL bool tsr_get_dc_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane)
+{
+    plane->dc_qp_index = (int32_t)tsr_get_bits(r, 10);
+    if (plane->dc_qp_index > TSR_QP_INDEX_LIMIT) return false;
+    return plane->pairs ? tsr_get_pair_model(r, &plane->dcs.pair)
+                        : tsr_get_coefficient_model(r, &plane->dcs.coefficient);
 }
 
 /* False where the bits describe no plane of this many values (at most 65536) that this version knows. plane->offset
@@ -293,7 +318,8 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
     plane->lossy = false;
     plane->qp_index = 0;
     plane->coarser_by = plane->coarser_from = 0;
-    plane->lapping = plane->classes = false;
+    plane->lapping = plane->classes = plane->dc_plane = false;
+    plane->dc_qp_index = 0;
     plane->pairs = false;
     plane->slice_side = 0;
     plane->range = plane->span;
@@ -307,8 +333,12 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
     }
     plane->path = tsr_get_bits(r, 1) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     uint32_t coder = tsr_get_bits(r, 2);
-    plane->classes = plane->path == TSR_PATH_TRANSFORM && coder == TSR_CODER_NUMBERS; /* its coder follows */
-    if (plane->classes) coder = tsr_get_bits(r, 2);
+    if (plane->path == TSR_PATH_TRANSFORM && coder == TSR_CODER_NUMBERS) { /* its coder follows */
+        plane->classes = tsr_get_bits(r, 1) != 0;
+        plane->dc_plane = tsr_get_bits(r, 1) != 0;
+        if (!plane->classes && !plane->dc_plane) return false;
+        coder = tsr_get_bits(r, 2);
+    }
     if (coder >= TSR_CODER_NUMBERS) return false;
     plane->coder = tsr_coder_of_number(coder);
     if (plane->path == TSR_PATH_PREDICT) {
@@ -324,16 +354,19 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
         if (plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
         if (plane->qp_index + (int32_t)plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
         plane->lapping = plane->lossy && tsr_get_bits(r, 1);
-        if (plane->classes && !plane->lapping) return false;
+        if ((plane->classes || plane->dc_plane) && !plane->lapping) return false;
         plane->pairs = plane->coder == TSR_CODER_HUFFMAN && tsr_get_bits(r, 1);
+        if (plane->dc_plane && !plane->pairs && plane->coder != TSR_CODER_RANS) return false;
     }
     if (tsr_is_of_lanes(plane)) return tsr_get_residual_model(r, &plane->residual, plane->coder == TSR_CODER_RANS);
     const uint32_t side = tsr_get_ue(r);
     if (r->overrun || side < TSR_SLICE_BLOCKS_LEAST - 1 || side >= TSR_SLICE_BLOCKS_LIMIT) return false;
     plane->slice_side = (int32_t)side + 1;
     if (plane->coder == TSR_CODER_CAVLC) return true;
-    if (plane->coder == TSR_CODER_RANS) return tsr_get_coefficient_model(r, &plane->coefficient);
-    return plane->pairs ? tsr_get_pair_model(r, &plane->pair) : tsr_get_run_level_model(r, &plane->run_level);
+    const bool good = plane->coder == TSR_CODER_RANS ? tsr_get_coefficient_model(r, &plane->coefficient)
+                      : plane->pairs                 ? tsr_get_pair_model(r, &plane->pair)
+                                                     : tsr_get_run_level_model(r, &plane->run_level);
+    return good && (!plane->dc_plane || tsr_get_dc_model(r, plane));
 }
 
 TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image *image,

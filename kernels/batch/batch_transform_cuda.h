@@ -182,11 +182,12 @@ struct tsr_cuda_batch {
     struct tsr_transform_state transform;
 };
 
-/* True for what the stages can do: path T, and path P by CAVLC. */
+/* True for what the stages can do: path T, and path P by CAVLC. They know no DC planes (FORMAT.md 8.9), so what may
+ * have them is not theirs. */
 TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_coding *coding)
 {
     if (coding->path == TSR_PATH_PREDICT && coding->coder != TSR_CODER_CAVLC) return false;
-    return image->bits_allocated == 8 || image->bits_allocated == 16;
+    return (image->bits_allocated == 8 || image->bits_allocated == 16) && !tsr_may_have_dc_planes(coding);
 }
 
 /* True if blocks are lossy: planes then keep values, not indices x. */

@@ -32,6 +32,11 @@ void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
     tsr_lapped_form(tsr_isa())->forward(samples, tile, steps, lapped, units, scratch);
 }
 
+void tsr_forward_dcs(const int32_t *dcs, struct tsr_tile tile, int32_t q, int32_t *units, void *scratch)
+{
+    tsr_lapped_form(tsr_isa())->forward_dcs(dcs, tile, q, units, scratch);
+}
+
 void tsr_choose_coefficients(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc,
                              void *scratch)
 {
@@ -52,6 +57,11 @@ bool tsr_lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_
                         uint32_t range, uint16_t *samples, void *scratch)
 {
     return tsr_lapped_form(tsr_isa())->inverse(coefficients, tile, steps, lapped, range, samples, scratch);
+}
+
+bool tsr_inverse_dcs(int32_t *coefficients, struct tsr_tile tile, int32_t q, int32_t *dcs, void *scratch)
+{
+    return tsr_lapped_form(tsr_isa())->inverse_dcs(coefficients, tile, q, dcs, scratch);
 }
 
 void tsr_tile_textures(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint32_t *textures)

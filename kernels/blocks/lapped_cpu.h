@@ -9,11 +9,14 @@
 enum { TSR_CLASSES_MORE = 8 /* bytes after a tile's classes that may be read */ };
 
 /* q of a plane's blocks; those that begin at this sample of the plane or later have one higher by coarser_by. classes:
- * of the tile's squares, row by row, with room for TSR_CLASSES_MORE; NULL: all have the plane's step. */
+ * of the tile's squares, row by row, with room for TSR_CLASSES_MORE; NULL: all have the plane's step. dcs: means of the
+ * blocks (transform/block/dc_plane.h), row by row, where they are coded apart; NULL: the DCs have steps as all else. */
 struct tsr_block_steps {
     int32_t q, coarser_by;
     size_t coarser_from;
     const uint8_t *classes;
+    int32_t *dcs;
+    int dc_fraction;
 };
 
 /* Work space of both directions for tiles of this width. */
@@ -25,6 +28,16 @@ void tsr_tile_textures(const uint16_t *samples, struct tsr_tile tile, uint32_t r
 /* Samples to values in 1/256 of the quantiser's step, in zigzag order, block after block. */
 void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                         int32_t *units, void *scratch);
+
+/* The means of a tile's blocks, as a tile. */
+static inline struct tsr_tile tsr_tile_of_dcs(int32_t width, int32_t height)
+{
+    const struct tsr_block_grid grid = tsr_block_grid(width, height, 1);
+    return (struct tsr_tile){0, grid.columns, grid.rows, (size_t)grid.columns};
+}
+
+/* The same of the means of a tile's blocks, without lapping. */
+void tsr_forward_dcs(const int32_t *dcs, struct tsr_tile tile, int32_t q, int32_t *units, void *scratch);
 
 /* Units, in place, to coefficients, the first of a block the DC's difference: each rounded with a dead zone, or, with
  * lambda (see entropy/rate_distortion.h) above 0, chosen by rate and distortion, with cavlc by the bits of that coder.
@@ -39,19 +52,23 @@ uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile);
 uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps);
 
 /* Coefficients, the first of a block the DC's difference, to samples 0 .. range-1; false where a DC leaves
- * TSR_COEFFICIENT_LIMIT. */
+ * TSR_COEFFICIENT_LIMIT or, with dcs, is not 0. */
 bool tsr_lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                         uint32_t range, uint16_t *samples, void *scratch);
+/* The same to means. */
+bool tsr_inverse_dcs(int32_t *coefficients, struct tsr_tile tile, int32_t q, int32_t *dcs, void *scratch);
 
-/* The six that have a form for each instruction set; the functions above take that of tsr_isa(). */
+/* The eight that have a form for each instruction set; the functions above take that of tsr_isa(). */
 struct tsr_lapped_form {
     void (*forward)(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                     int32_t *units, void *scratch);
+    void (*forward_dcs)(const int32_t *dcs, struct tsr_tile tile, int32_t q, int32_t *units, void *scratch);
     void (*choose)(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc, void *scratch);
     uint64_t (*rough_tile_cost)(const int32_t *units, struct tsr_tile tile);
     uint64_t (*rough_plain_cost)(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps);
     bool (*inverse)(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                     uint32_t range, uint16_t *samples, void *scratch);
+    bool (*inverse_dcs)(int32_t *coefficients, struct tsr_tile tile, int32_t q, int32_t *dcs, void *scratch);
     void (*textures)(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint32_t *textures);
 };
 const struct tsr_lapped_form *tsr_lapped_form(enum tsr_isa isa);

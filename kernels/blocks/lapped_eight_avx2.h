@@ -86,9 +86,18 @@ static inline bool are_dcs_alone(const __m256i line[TSR_BLOCK_SAMPLES])
     return _mm256_testz_si256(any, any);
 }
 
+/* tsr_dc_mean */
+static inline void take_means(__m256i core, struct row_means means, size_t at)
+{
+    const int shift = TSR_LAP_BITS + 4 - means.fraction;
+    const __m256i half = _mm256_set1_epi32(1 << (shift - 1));
+    const __m256i mean = _mm256_sra_epi32(_mm256_add_epi32(core, half), _mm_cvtsi32_si128(shift));
+    _mm256_storeu_si256((__m256i *)(means.mean + at), mean);
+}
+
 /* units_of_blocks for eight blocks or more. */
 static void units_of_eights(struct block_row row, size_t from, size_t end, int32_t q, const uint8_t *classes,
-                            int32_t *units)
+                            struct row_means means, int32_t *units)
 {
     struct eight_units to = eight_units(q);
     if (classes) begin_classes(&to, q);
@@ -99,6 +108,10 @@ static void units_of_eights(struct block_row row, size_t from, size_t end, int32
         for (int i = 0; i < 16; i++) line[i] = _mm256_loadu_si256((const __m256i *)(row.line[i] + at));
         for (int i = 0; i < 4; i++) forward_eight(line + 4 * i, 1);
         for (int j = 0; j < 4; j++) forward_eight(line + j, 4);
+        if (means.mean) {
+            take_means(line[0], means, at);
+            line[0] = _mm256_setzero_si256();
+        }
         if (are_dcs_alone(line)) { /* flat ground */
             int32_t dc[EIGHT_BLOCKS];
             _mm256_storeu_si256((__m256i *)dc, units_of_eight(line[0], &to, 0));
@@ -154,13 +167,19 @@ static inline void scale_eight_classes(const __m256i v[8], const struct eight_st
 
 /* invert_blocks for eight blocks; at: the first one's place in its row. */
 static inline bool settle_eight(const int32_t *coefficients, const struct eight_steps *by, const uint8_t *classes,
-                                struct block_row row, size_t at)
+                                struct row_means means, struct block_row row, size_t at)
 {
     uint32_t dc, ac;
-    __m256i v[8], line[TSR_BLOCK_SAMPLES];
+    __m256i v[8], line[TSR_BLOCK_SAMPLES], mean = _mm256_setzero_si256();
+    if (means.mean) { /* below half of TSR_LAP_LIMIT, and the others together, too */
+        const int shift = TSR_FINE_BITS - means.fraction;
+        mean = _mm256_slli_epi32(_mm256_loadu_si256((const __m256i *)(means.mean + at)), shift);
+        if (!_mm256_testz_si256(_mm256_abs_epi32(mean), _mm256_set1_epi32(~(TSR_LAP_LIMIT / 2 - 1)))) return false;
+    }
     if (!load_eight(coefficients, v, &dc, &ac)) return false;
     /* Each sum is the DC and at most 35 times the largest other one: none is clamped, before and after. */
-    if (((uint64_t)dc * (uint32_t)by->step[0] + (uint64_t)(35 * ac) * (uint32_t)by->most) >> by->shift >= TSR_LAP_LIMIT)
+    if (((uint64_t)dc * (uint32_t)by->step[0] + (uint64_t)(35 * ac) * (uint32_t)by->most) >> by->shift >=
+        (means.mean ? TSR_LAP_LIMIT / 2 : TSR_LAP_LIMIT))
         return false;
     if (classes)
         scale_eight_classes(v, by, classes_of_eight(classes, at), line);
@@ -169,6 +188,7 @@ static inline bool settle_eight(const int32_t *coefficients, const struct eight_
     const __m256i half = _mm256_set1_epi32(1 << by->shift >> 1);
     for (int i = 0; i < TSR_BLOCK_SAMPLES; i++)
         line[i] = _mm256_sra_epi32(_mm256_add_epi32(line[i], half), _mm_cvtsi32_si128(by->shift));
+    if (means.mean) line[0] = mean;
     line[0] = _mm256_add_epi32(line[0], _mm256_set1_epi32(4)); /* tsr_lap_settle: every value has it once */
     for (int j = 0; j < 4; j++) inverse_eight(line + j, 4);
     for (int i = 0; i < 4; i++) {
@@ -181,13 +201,13 @@ static inline bool settle_eight(const int32_t *coefficients, const struct eight_
 
 /* invert_blocks; false where it has to be done otherwise. */
 static bool settle_eights(const int32_t *coefficients, size_t from, size_t end, int32_t q, const uint8_t *classes,
-                          struct block_row row)
+                          struct row_means means, struct block_row row)
 {
     const struct eight_steps by = eight_steps(q, classes != NULL);
     if (end - from < EIGHT_BLOCKS || by.shift < 0) return false;
     for (size_t k = from; k < end; k += EIGHT_BLOCKS) { /* some of the last eight may be done already */
         const size_t at = k + EIGHT_BLOCKS <= end ? k : end - EIGHT_BLOCKS;
-        if (!settle_eight(coefficients + at * TSR_BLOCK_SAMPLES, &by, classes, row, at)) return false;
+        if (!settle_eight(coefficients + at * TSR_BLOCK_SAMPLES, &by, classes, means, row, at)) return false;
     }
     return true;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "transform/block/core4x4.h"
+#include "transform/block/dc_plane.h"
 #include "entropy/rate_distortion.h"
 #include "transform/block/lapping.h"
 #include "textures_form.h"
@@ -120,17 +121,50 @@ static struct block_row row_at(void *scratch, size_t pitch, int which)
     return row;
 }
 
-/* The samples with their fraction; columns and rows beyond the tile repeat its last ones. */
-static void load_row(const uint16_t *samples, struct tsr_tile tile, int32_t row, int32_t blocks, struct block_row out)
+/* What is transformed: samples, or values that have a fraction already. */
+struct row_source {
+    const uint16_t *samples;
+    const int32_t *values;
+};
+
+/* Four values of each of count blocks, beside each other, to four lines. */
+static void values_to_lines(const int32_t *values, size_t count, int32_t *const line[4])
+{
+    for (size_t k = 0; k < count; k++)
+        for (int j = 0; j < 4; j++) line[j][k] = values[4 * k + (size_t)j];
+}
+
+/* Samples with their fraction; columns and rows beyond the tile repeat its last ones. */
+static void load_row(struct row_source from, struct tsr_tile tile, int32_t row, int32_t blocks, struct block_row out)
 {
     const int32_t whole = tile.width / 4;
     for (int i = 0; i < 4; i++) {
-        const uint16_t *line = samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
+        const size_t first = tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
+        if (from.values) {
+            values_to_lines(from.values + first, (size_t)whole, out.line + 4 * i);
+            for (int j = 0; j < 4 && whole < blocks; j++)
+                out.line[4 * i + j][whole] = from.values[first + (size_t)tsr_min(4 * whole + j, tile.width - 1)];
+            continue;
+        }
+        const uint16_t *line = from.samples + first;
         tsr_samples_to_lines(line, (size_t)whole, TSR_LAP_BITS, out.line + 4 * i);
         if (whole == blocks) continue;
         for (int j = 0; j < 4; j++)
             out.line[4 * i + j][whole] = line[tsr_min(4 * whole + j, tile.width - 1)] << TSR_LAP_BITS;
     }
+}
+
+/* Where means of a row's blocks go, in place of their DCs' units. NULL: the DCs are units as all else. */
+struct row_means {
+    int32_t *mean;
+    int fraction;
+};
+
+/* Of row number row of blocks. */
+static struct row_means means_of_row(struct tsr_block_steps steps, int32_t row, size_t blocks)
+{
+    const struct row_means means = {steps.dcs ? steps.dcs + (size_t)row * blocks : NULL, steps.dc_fraction};
+    return means;
 }
 
 #if defined(TSR_EIGHT_BLOCKS)
@@ -139,13 +173,13 @@ static void load_row(const uint16_t *samples, struct tsr_tile tile, int32_t row,
 
 /* Blocks from .. end - 1 of a row, all of one q: lines, used up, to units. done: lines to work with. */
 static void units_of_blocks(struct block_row row, size_t from, size_t end, int32_t q, const uint8_t *classes,
-                            struct block_row done, int32_t *units)
+                            struct row_means means, struct block_row done, int32_t *units)
 {
     const size_t count = end - from;
     int32_t *line[16], *to[16];
 #if defined(TSR_EIGHT_BLOCKS)
     if (count >= EIGHT_BLOCKS && has_eight_units(q)) {
-        units_of_eights(row, from, end, q, classes, units);
+        units_of_eights(row, from, end, q, classes, means, units);
         return;
     }
 #endif
@@ -156,7 +190,11 @@ static void units_of_blocks(struct block_row row, size_t from, size_t end, int32
     for (int i = 0; i < 4; i++)
         core_lines_forward(line[4 * i], line[4 * i + 1], line[4 * i + 2], line[4 * i + 3], count);
     for (int j = 0; j < 4; j++) core_lines_forward(line[j], line[4 + j], line[8 + j], line[12 + j], count);
-    for (int i = 0; i < 16; i++) {
+    for (size_t k = 0; k < count && means.mean; k++) {
+        means.mean[from + k] = tsr_dc_mean(line[0][k], means.fraction);
+        to[0][k] = 0;
+    }
+    for (int i = means.mean ? 1 : 0; i < 16; i++) {
         const int norm_class = tsr_norm_class(i / 4, i % 4);
         if (classes && i > 0)
             units_of_classes(line[i], from, count, q, norm_class, classes, to[i]);
@@ -166,8 +204,8 @@ static void units_of_blocks(struct block_row row, size_t from, size_t end, int32
     tsr_lines_to_blocks(to, count, units + from * TSR_BLOCK_SAMPLES);
 }
 
-static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
-                           int32_t *units, void *scratch)
+static void forward(struct row_source from, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                    int32_t *units, void *scratch)
 {
     const int32_t blocks = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
     const size_t pitch = pitch_of(tile.width), count = (size_t)blocks;
@@ -175,10 +213,10 @@ static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct
     const struct block_row done = row_at(scratch, pitch, 2);
     const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
-    load_row(samples, tile, 0, blocks, now);
+    load_row(from, tile, 0, blocks, now);
     for (int32_t row = 0; row < rows; row++) {
         if (row + 1 < rows) {
-            load_row(samples, tile, row + 1, blocks, next);
+            load_row(from, tile, row + 1, blocks, next);
             if (lapped)
                 for (int j = 0; j < 4; j++)
                     lap_lines_forward(now.line[8 + j], now.line[12 + j], next.line[j], next.line[4 + j], count);
@@ -190,249 +228,27 @@ static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct
         const size_t finer = finer_blocks(steps, tile, row, count);
         int32_t *of_row = units + (size_t)row * count * TSR_BLOCK_SAMPLES;
         const uint8_t *classes = classes_of_blocks(steps.classes, grid, row);
-        units_of_blocks(now, 0, finer, q, classes, done, of_row);
-        units_of_blocks(now, finer, count, q + steps.coarser_by, classes, done, of_row);
+        const struct row_means means = means_of_row(steps, row, count);
+        units_of_blocks(now, 0, finer, q, classes, means, done, of_row);
+        units_of_blocks(now, finer, count, q + steps.coarser_by, classes, means, done, of_row);
         const struct block_row swap = now;
         now = next;
         next = swap;
     }
 }
 
-/* ---- Units to coefficients -------------------------------------------------------------------------------------- */
-
-enum {
-    ROUGH_BLOCKS = 8, /* this many of them at once */
-    ROUGH_COSTS = 128 /* of magnitudes below 8 steps, which are looked up */
-};
-
-struct rough_costs {
-    uint8_t of[ROUGH_COSTS]; /* by 1/16 of a step */
-};
-
-static struct rough_costs rough_costs(void)
+static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                           int32_t *units, void *scratch)
 {
-    struct rough_costs costs;
-    for (uint32_t t = 0; t < ROUGH_COSTS; t++) costs.of[t] = (uint8_t)tsr_rough_cost(t << 4);
-    return costs;
+    forward((struct row_source){samples, NULL}, tile, steps, lapped, units, scratch);
 }
 
-TSR_HD_INLINE uint32_t rough_cost(const struct rough_costs *costs, int32_t units)
+static void forward_dcs(const int32_t *dcs, struct tsr_tile tile, int32_t q, int32_t *units, void *scratch)
 {
-    const uint32_t magnitude = (uint32_t)tsr_abs(units);
-    return magnitude >> 4 < ROUGH_COSTS ? costs->of[magnitude >> 4] : tsr_rough_cost(magnitude);
+    forward((struct row_source){NULL, dcs}, tile, (struct tsr_block_steps){.q = q}, false, units, scratch);
 }
 
-/* Some blocks, at most ROUGH_BLOCKS: four lines of their samples, and each one's q and class. */
-struct rough_blocks {
-    uint16_t at[4][ROUGH_BLOCKS][4];
-    int32_t q[ROUGH_BLOCKS];
-    uint8_t of_class[ROUGH_BLOCKS];
-    int count;
-};
-
-#if defined(TSR_EIGHT_BLOCKS)
-#include "rough_avx2.h"
-#else
-static uint64_t rough_tile_cost(const int32_t *units, struct tsr_tile tile)
-{
-    const struct rough_costs costs = rough_costs();
-    const size_t count = tsr_tile_coefficients(tile.width, tile.height);
-    uint64_t cost = 0;
-    /* The DC's cost is that of its difference, which both have alike. */
-    for (size_t i = 0; i < count; i += TSR_ROUGH_STEP * TSR_BLOCK_SAMPLES)
-        for (size_t p = 1; p < TSR_BLOCK_SAMPLES; p++) cost += rough_cost(&costs, units[i + p]);
-    return cost;
-}
-#endif
-
-static uint64_t rough_blocks_cost(const struct rough_blocks *blocks, const struct rough_costs *costs)
-{
-    int32_t at[16][ROUGH_BLOCKS];
-    uint64_t cost = 0;
-#if defined(TSR_EIGHT_BLOCKS)
-    if (blocks->count == ROUGH_BLOCKS && blocks->q[0] == blocks->q[ROUGH_BLOCKS - 1] && has_eight_units(blocks->q[0]))
-        return rough_eight_cost(blocks, costs);
-#endif
-    for (int i = 0; i < 16; i++)
-        for (int k = 0; k < ROUGH_BLOCKS; k++) at[i][k] = blocks->at[i / 4][k][i % 4] << TSR_LAP_BITS;
-    for (int i = 0; i < 4; i++)
-        core_lines_forward(at[4 * i], at[4 * i + 1], at[4 * i + 2], at[4 * i + 3], ROUGH_BLOCKS);
-    for (int j = 0; j < 4; j++) core_lines_forward(at[j], at[4 + j], at[8 + j], at[12 + j], ROUGH_BLOCKS);
-    for (int i = 1; i < 16; i++)
-        for (int k = 0; k < blocks->count; k++)
-            cost += rough_cost(
-                costs, tsr_class_units(at[i][k], blocks->q[k], tsr_norm_class(i / 4, i % 4), blocks->of_class[k]));
-    return cost;
-}
-
-static uint64_t rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps)
-{
-    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
-    const struct rough_costs costs = rough_costs();
-    struct rough_blocks blocks = {.count = 0};
-    int32_t row = 0, column = 0;
-    uint64_t cost = 0;
-    while (row < grid.rows) {
-        const size_t first = tile.first + 4 * (size_t)row * tile.stride + 4 * (size_t)column;
-        const uint8_t *classes = classes_of_blocks(steps.classes, grid, row);
-        blocks.q[blocks.count] = steps.q + (first >= steps.coarser_from ? steps.coarser_by : 0);
-        blocks.of_class[blocks.count] = classes ? classes[column / TSR_CLASS_BLOCKS] : TSR_PLAIN_CLASS;
-        for (int i = 0; i < 4; i++) {
-            const uint16_t *line = samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
-            uint16_t *to = blocks.at[i][blocks.count];
-            if (4 * column + 4 <= tile.width)
-                memcpy(to, line + 4 * column, 4 * sizeof *to);
-            else
-                for (int j = 0; j < 4; j++) to[j] = line[tsr_min(4 * column + j, tile.width - 1)];
-        }
-        for (column += TSR_ROUGH_STEP; column >= grid.columns && row < grid.rows; row++) column -= grid.columns;
-        if (++blocks.count < ROUGH_BLOCKS) continue;
-        cost += rough_blocks_cost(&blocks, &costs);
-        blocks.count = 0;
-    }
-    return blocks.count > 0 ? cost + rough_blocks_cost(&blocks, &costs) : cost;
-}
-
-/* Magnitudes with a dead zone; those of the DCs are mended by the caller. */
-static void round_row(const int32_t *restrict block, size_t count, uint16_t *restrict out)
-{
-    for (size_t i = 0; i < count * TSR_BLOCK_SAMPLES; i++) {
-        const uint32_t magnitude = (uint32_t)tsr_round_units(block[i], TSR_ROUND_AC);
-        out[i] = (uint16_t)(magnitude < TSR_MAGNITUDE_CAP ? magnitude : TSR_MAGNITUDE_CAP);
-    }
-}
-
-static void round_dead_zone(int32_t *units, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (i % TSR_BLOCK_SAMPLES == 0) continue;
-        const int32_t coefficient = tsr_round_units(units[i], TSR_ROUND_AC);
-        units[i] = units[i] < 0 ? -coefficient : coefficient;
-    }
-}
-
-static int total_of(const struct tsr_magnitudes *block)
-{
-    int total = 0;
-    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) total += block->at[p] != 0;
-    return total;
-}
-
-/* Rates by class and magnitude (15: or more), and of the number of places. */
-struct choice_rates {
-    struct tsr_magnitude_rates of[TSR_ENERGY_CLASSES][TSR_RATE_MAGNITUDES];
-    int32_t places[TSR_ENERGY_CLASSES][TSR_BLOCK_SAMPLES + 1];
-};
-
-static void fill_rates(struct choice_rates *rates, int32_t lambda)
-{
-    for (int l = 0; l < TSR_ENERGY_CLASSES; l++) {
-        for (int m = 0; m < TSR_RATE_MAGNITUDES; m++) rates->of[l][m] = tsr_rates_of_magnitude(l, m, lambda);
-        for (int n = 0; n <= TSR_BLOCK_SAMPLES; n++) rates->places[l][n] = tsr_places_rate(l, n, lambda);
-    }
-}
-
-/* The DCs of all blocks: units, in place, to what their coefficients differ from their predictions by. */
-static void round_dcs(int32_t *units, struct tsr_block_grid grid)
-{
-    for (size_t b = 0; b < (size_t)grid.columns * (size_t)grid.rows; b++) {
-        int32_t *dc = units + b * TSR_BLOCK_SAMPLES;
-        const int32_t coefficient = tsr_round_units(*dc, TSR_ROUND_DC);
-        *dc = *dc < 0 ? -coefficient : coefficient;
-    }
-    tsr_difference_dcs(units, grid);
-}
-
-/* A row's blocks as their neighbours see them before the choice. */
-static void see_row(const int32_t *row, size_t columns, struct tsr_magnitudes *here)
-{
-    round_row(row, columns, here->at);
-    for (size_t c = 0; c < columns; c++) /* now: a block that is loaded as a whole just after it would wait */
-        here[c].at[0] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(row[c * TSR_BLOCK_SAMPLES]), 0);
-}
-
-#if defined(TSR_CHOOSE_TILE)
-#include TSR_CHOOSE_TILE
-#else
-/* The choice of a block's coefficients by the energies around it. Nothing is done above the highest place that could
- * be coded. */
-TSR_HD_INLINE void choose_block(int32_t block[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
-                                const struct tsr_magnitudes *left, const struct tsr_magnitudes *above, bool lapped,
-                                const struct choice_rates *rates)
-{
-    struct tsr_place_errors errors[TSR_BLOCK_SAMPLES];
-    uint16_t energy[TSR_BLOCK_SAMPLES];
-    int32_t nearest[TSR_BLOCK_SAMPLES];
-    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) {
-        errors[p] = tsr_errors_of_place(block[p], tsr_place_weight(p, lapped));
-        nearest[p] = errors[p].nearest;
-    }
-    const int top = tsr_coded_places(nearest) - 1;
-    if (top <= 0) {
-        memset(block + 1, 0, (TSR_BLOCK_SAMPLES - 1) * sizeof *block);
-        return;
-    }
-    tsr_energies_around(left, above, above - 1, above + 1, energy);
-    const int32_t *places = rates->places[tsr_block_energy_class(energy)];
-    tsr_add_energies(seen, energy);
-    struct tsr_block_choice choice = tsr_begin_choice(places[block[0] != 0]);
-    for (int p = 1; p <= top; p++) {
-        const int rate = tsr_min(nearest[p], TSR_RATE_MAGNITUDES - 1);
-        tsr_choose_place(&choice, p, errors[p], rates->of[tsr_energy_class(energy[p])][rate], places[p + 1]);
-    }
-    const uint32_t less_at = tsr_places_of_less(&choice);
-    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) block[p] = tsr_chosen_coefficient(block[p], p, choice.last, less_at);
-}
-
-static void choose_by_energies(int32_t *units, struct tsr_block_grid grid, bool lapped, int32_t lambda, void *scratch)
-{
-    struct choice_rates rates;
-    const size_t columns = (size_t)grid.columns;
-    struct tsr_magnitudes *above = (struct tsr_magnitudes *)scratch + 1, *here = above + columns + 2;
-    fill_rates(&rates, lambda);
-    round_dcs(units, grid);
-    for (int32_t r = 0; r < grid.rows; r++) {
-        int32_t *row = units + (size_t)r * columns * TSR_BLOCK_SAMPLES;
-        see_row(row, columns, here);
-        for (size_t c = 0; c < columns; c++)
-            choose_block(row + TSR_BLOCK_SAMPLES * c, here + c, here + c - 1, above + c, lapped, &rates);
-        struct tsr_magnitudes *swap = above;
-        above = here;
-        here = swap;
-    }
-}
-#endif
-
-static void choose_by_cavlc(int32_t *units, struct tsr_block_grid grid, bool lapped, int32_t lambda, void *scratch)
-{
-    const size_t columns = (size_t)grid.columns;
-    struct tsr_magnitudes *above = (struct tsr_magnitudes *)scratch + 1, *here = above + columns + 2;
-    round_dcs(units, grid);
-    for (int32_t r = 0; r < grid.rows; r++) {
-        int32_t *block = units + (size_t)r * columns * TSR_BLOCK_SAMPLES;
-        see_row(block, columns, here);
-        for (size_t c = 0; c < columns; c++, block += TSR_BLOCK_SAMPLES) {
-            const int left = c > 0 ? total_of(&here[c - 1]) : -1, up = r > 0 ? total_of(&above[c]) : -1;
-            tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, lambda);
-        }
-        struct tsr_magnitudes *swap = above;
-        above = here;
-        here = swap;
-    }
-}
-
-static void choose_coefficients(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc,
-                                void *scratch)
-{
-    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
-    if (lambda == 0) {
-        round_dcs(units, grid);
-        round_dead_zone(units, (size_t)grid.columns * (size_t)grid.rows * TSR_BLOCK_SAMPLES);
-        return;
-    }
-    memset(scratch, 0, tsr_choose_scratch_bytes(tile.width));
-    (cavlc ? choose_by_cavlc : choose_by_energies)(units, grid, lapped, lambda, scratch);
-}
+#include "choice_form.h"
 
 /* ---- Inverse ---------------------------------------------------------------------------------------------- */
 
@@ -470,14 +286,26 @@ static void samples_of_lines(int32_t *const line[4], size_t count, int32_t top, 
     tsr_lines_to_samples(line, count, samples);
 }
 
+/* What is restored: samples 0 .. range - 1, or values that keep their fraction. */
+struct row_sink {
+    uint16_t *samples;
+    uint32_t range;
+    int32_t *values;
+};
+
 /* Blocks from this one on. */
-static void store_row(struct block_row row, size_t first, int from, int to, uint16_t *samples, struct tsr_tile tile,
-                      int32_t at, uint32_t range)
+static void store_row(struct block_row row, size_t first, int from, int to, struct row_sink sink, struct tsr_tile tile,
+                      int32_t at)
 {
-    const int32_t whole = tile.width / 4, top = (int32_t)range - 1;
+    const int32_t whole = tile.width / 4, top = (int32_t)sink.range - 1;
     for (int i = from; i < to && 4 * at + i < tile.height; i++) {
-        uint16_t *line = samples + tile.first + (size_t)(4 * at + i) * tile.stride;
+        const size_t start = tile.first + (size_t)(4 * at + i) * tile.stride;
         int32_t **v = row.line + 4 * i;
+        if (sink.values) {
+            for (int32_t x = 0; x < tile.width; x++) sink.values[start + (size_t)x] = tsr_dc_settle(v[x % 4][x / 4]);
+            continue;
+        }
+        uint16_t *line = sink.samples + start;
         int32_t *const rest[4] = {v[0] + first, v[1] + first, v[2] + first, v[3] + first};
         samples_of_lines(rest, (size_t)whole - first, top, line + 4 * first);
         for (int32_t j = 0; 4 * whole + j < tile.width; j++)
@@ -495,12 +323,12 @@ static void scale_blocks(int32_t *line, size_t count, int32_t factor, int32_t q,
 
 /* Coefficients of blocks from .. end - 1 of a row, all of one q, to settled lines. */
 static void invert_blocks(const int32_t *coefficients, size_t from, size_t end, int32_t q, const uint8_t *classes,
-                          struct block_row row)
+                          struct row_means means, struct block_row row)
 {
     const size_t count = end - from;
     const int shift = TSR_FINE_DROP - q / TSR_QP_OCTAVE, step_bits = classes ? TSR_CLASS_STEP_BITS : TSR_STEP_BITS;
 #if defined(TSR_EIGHT_BLOCKS)
-    if (settle_eights(coefficients, from, end, q, classes, row)) return;
+    if (settle_eights(coefficients, from, end, q, classes, means, row)) return;
 #endif
     const int32_t most = largest_magnitude(coefficients + from * TSR_BLOCK_SAMPLES, count * TSR_BLOCK_SAMPLES);
     const bool small =
@@ -521,6 +349,7 @@ static void invert_blocks(const int32_t *coefficients, size_t from, size_t end, 
             k += blocks;
         }
     }
+    for (size_t k = 0; k < count && means.mean; k++) line[0][k] = tsr_dc_scaled(means.mean[from + k], means.fraction);
     for (int j = 0; j < 4; j++) core_lines_inverse(line[j], line[4 + j], line[8 + j], line[12 + j], count);
     for (int i = 0; i < 4; i++)
         core_lines_inverse(line[4 * i], line[4 * i + 1], line[4 * i + 2], line[4 * i + 3], count);
@@ -528,23 +357,31 @@ static void invert_blocks(const int32_t *coefficients, size_t from, size_t end, 
 }
 
 /* The lower half of the row before this one and the upper half of this one to samples; their lines are used up. */
-static void store_between(struct block_row before, struct block_row now, size_t count, bool lapped, uint16_t *samples,
-                          struct tsr_tile tile, int32_t row, uint32_t range)
+static void store_between(struct block_row before, struct block_row now, size_t count, bool lapped,
+                          struct row_sink sink, struct tsr_tile tile, int32_t row)
 {
     size_t done = 0;
 #if defined(TSR_EIGHT_BLOCKS)
-    done = store_eights(before, now, lapped, samples, tile, row, range);
+    if (!sink.values) done = store_eights(before, now, lapped, sink.samples, tile, row, sink.range);
 #endif
     if (lapped)
         for (int j = 0; j < 4; j++)
             lap_lines_inverse(before.line[8 + j] + done, before.line[12 + j] + done, now.line[j] + done,
                               now.line[4 + j] + done, count - done);
-    store_row(before, done, 2, 4, samples, tile, row - 1, range);
-    store_row(now, done, 0, 2, samples, tile, row, range);
+    store_row(before, done, 2, 4, sink, tile, row - 1);
+    store_row(now, done, 0, 2, sink, tile, row);
 }
 
-static bool lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
-                           uint32_t range, uint16_t *samples, void *scratch)
+/* Whether all places of DCs are 0. */
+static bool are_dcs_apart(const int32_t *coefficients, size_t blocks)
+{
+    int32_t any = 0;
+    for (size_t k = 0; k < blocks; k++) any |= coefficients[k * TSR_BLOCK_SAMPLES];
+    return any == 0;
+}
+
+static bool inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                    struct row_sink sink, void *scratch)
 {
     const int32_t blocks = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
     const size_t pitch = pitch_of(tile.width), count = (size_t)blocks;
@@ -552,28 +389,41 @@ static bool lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct t
     const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
     for (int32_t row = 0; row < rows; row++) {
-        if (!tsr_restore_dc_row(coefficients, grid, row)) return false;
         const int32_t *of_row = coefficients + (size_t)row * count * TSR_BLOCK_SAMPLES;
+        const struct row_means means = means_of_row(steps, row, count);
+        if (means.mean ? !are_dcs_apart(of_row, count) : !tsr_restore_dc_row(coefficients, grid, row)) return false;
         const size_t finer = finer_blocks(steps, tile, row, count);
         const uint8_t *classes = classes_of_blocks(steps.classes, grid, row);
-        invert_blocks(of_row, 0, finer, q, classes, now);
-        invert_blocks(of_row, finer, count, q + steps.coarser_by, classes, now);
+        invert_blocks(of_row, 0, finer, q, classes, means, now);
+        invert_blocks(of_row, finer, count, q + steps.coarser_by, classes, means, now);
         if (lapped)
             for (int i = 0; i < 4; i++) {
                 int32_t **v = now.line + 4 * i;
                 lap_lines_inverse(v[2], v[3], v[0] + 1, v[1] + 1, count - 1);
             }
         if (row > 0)
-            store_between(before, now, count, lapped, samples, tile, row, range);
+            store_between(before, now, count, lapped, sink, tile, row);
         else
-            store_row(now, 0, 0, 2, samples, tile, row, range);
+            store_row(now, 0, 0, 2, sink, tile, row);
         const struct block_row swap = before;
         before = now;
         now = swap;
     }
-    store_row(before, 0, 2, 4, samples, tile, rows - 1, range);
+    store_row(before, 0, 2, 4, sink, tile, rows - 1);
     return true;
 }
 
-const struct tsr_lapped_form TSR_FORM = {lapped_forward,   choose_coefficients, rough_tile_cost,
-                                         rough_plain_cost, lapped_inverse,      tile_textures};
+static bool lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                           uint32_t range, uint16_t *samples, void *scratch)
+{
+    return inverse(coefficients, tile, steps, lapped, (struct row_sink){samples, range, NULL}, scratch);
+}
+
+static bool inverse_dcs(int32_t *coefficients, struct tsr_tile tile, int32_t q, int32_t *dcs, void *scratch)
+{
+    return inverse(coefficients, tile, (struct tsr_block_steps){.q = q}, false, (struct row_sink){NULL, 0, dcs},
+                   scratch);
+}
+
+const struct tsr_lapped_form TSR_FORM = {lapped_forward,   forward_dcs,    choose_coefficients, rough_tile_cost,
+                                         rough_plain_cost, lapped_inverse, inverse_dcs,         tile_textures};

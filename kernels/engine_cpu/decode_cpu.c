@@ -8,6 +8,7 @@
 #include "engine_cpu.h"
 #include "in_order_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
+#include "transform/block/dc_plane.h"
 #include "kernels/slices/coefficients_cpu.h"
 #include "entropy/step_classes.h"
 #include "kernels/planes/planes_cpu.h"
@@ -15,11 +16,14 @@
 #include "kernels/blocks/blocks_cpu.h"
 
 /* What decoding a plane's tiles needs of its model. */
+union coefficient_tables {
+    struct tsr_pair_decoder pair;
+    struct tsr_coefficient_decoder coefficient;
+};
 union plane_tables {
     struct tsr_plane_decoder residual;
     struct tsr_run_level_decoder run_level;
-    struct tsr_pair_decoder pair;
-    struct tsr_coefficient_decoder coefficient;
+    union coefficient_tables level[2]; /* the latter: of the DC plane */
 };
 
 /* The work space of a frame. */
@@ -52,14 +56,21 @@ static size_t scratch_alignment(const struct tsr_image *image)
     return (uint64_t)image->columns * image->rows >= LARGE_IMAGE ? TSR_LARGE_PAGE : CACHE_LINE;
 }
 
+/* The bytes of the means of a tile's blocks. */
+static size_t dcs_room(int32_t width, int32_t height)
+{
+    return tsr_tile_coefficients(width, height) / TSR_BLOCK_SAMPLES * sizeof(int32_t);
+}
+
 /* The bytes of scratch that a thread needs for a tile: row buffers, or the tile's coefficients. */
 static size_t scratch_of(int32_t width, int32_t height)
 {
     const size_t padded_bytes = tsr_padded_samples(width, height) * sizeof(int16_t);
     const size_t rows_bytes = tsr_decode_scratch_bytes(width, height) + TSR_REFERENCES_LIMIT * padded_bytes;
-    const size_t coefficients_bytes =
-        tsr_tile_coefficients(width, height) * sizeof(int32_t) + tsr_lapped_scratch_bytes(width) +
-        (size_t)tsr_squares_along(width) * (size_t)tsr_squares_along(height) + TSR_CLASSES_MORE;
+    const size_t coefficients_bytes = tsr_tile_coefficients(width, height) * sizeof(int32_t) +
+                                      tsr_lapped_scratch_bytes(width) +
+                                      (size_t)tsr_squares_along(width) * (size_t)tsr_squares_along(height) +
+                                      TSR_CLASSES_MORE + dcs_room(width, height);
     return ((rows_bytes > coefficients_bytes ? rows_bytes : coefficients_bytes) + CACHE_LINE - 1) / CACHE_LINE *
            CACHE_LINE;
 }
@@ -238,49 +249,89 @@ static bool decode_predicted_tile(struct frame_work *work, int number, struct ts
                            scratch);
 }
 
+/* What decoding a tile's coefficients needs besides room for them. */
+struct tile_scratch {
+    int32_t *coefficients, *dcs;
+    uint8_t *classes;
+    void *lapped;
+};
+
+static struct tile_scratch tile_scratch(struct tsr_tile tile, void *scratch)
+{
+    struct tile_scratch s;
+    s.coefficients = scratch;
+    s.dcs = s.coefficients + tsr_tile_coefficients(tile.width, tile.height);
+    s.lapped = (uint8_t *)s.dcs + dcs_room(tile.width, tile.height);
+    s.classes = (uint8_t *)s.lapped + tsr_lapped_scratch_bytes(tile.width);
+    return s;
+}
+
+/* By rANS or pairs. level 1: of the DC plane. */
+static bool decode_coefficients(const struct tsr_plane_model *plane, const union plane_tables *of, int level,
+                                struct tsr_tile tile, const uint8_t *payload, size_t size, int32_t *coefficients)
+{
+    struct tsr_coefficient_tables tables = {0};
+    tables.coefficient = level ? &plane->dcs.coefficient : &plane->coefficient;
+    tables.coefficient_decoder = &of->level[level].coefficient;
+    tables.pair = level ? &plane->dcs.pair : &plane->pair;
+    tables.pair_decoder = &of->level[level].pair;
+    const struct tsr_coefficient_coding coding = {
+        plane->slice_side, plane->pairs ? tables.pair->magnitude_shift : tables.coefficient->magnitude_shift,
+        plane->pairs};
+    return tsr_decode_coefficients(payload, size, tile, coding, &tables, coefficients);
+}
+
+/* The tile's DC plane, from payload[*at] on, to means (FORMAT.md 8.9). */
+static bool decode_dcs(const struct tsr_plane_model *plane, const union plane_tables *of, struct tsr_tile tile,
+                       const uint8_t *payload, size_t size, size_t *at, const struct tile_scratch *s)
+{
+    const struct tsr_tile dcs = tsr_tile_of_dcs(tile.width, tile.height);
+    uint64_t bytes;
+    if (!tsr_read_varint(payload, size, at, TSR_PIECE_SIZE_LIMIT, &bytes) || bytes > size - *at) return false;
+    if (!decode_coefficients(plane, of, 1, dcs, payload + *at, (size_t)bytes, s->coefficients)) return false;
+    *at += (size_t)bytes;
+    return tsr_inverse_dcs(s->coefficients, dcs, plane->dc_qp_index, s->dcs, s->lapped);
+}
+
 static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_tile tile, const uint8_t *payload,
                               size_t size, void *scratch)
 {
     struct decode_space *s = work->space;
     const struct tsr_plane_model *plane = &s->model->plane[number];
+    const union plane_tables *tables = &s->tables[number];
     uint16_t *samples = s->planes[number];
     if (size == tsr_raw_tile_bytes(plane->range, tile.width, tile.height))
         return get_raw_tile(payload, size, plane->range, samples, tile);
     if (tsr_is_of_lanes(plane)) return decode_predicted_tile(work, number, tile, payload, size, scratch);
-    int32_t *coefficients = scratch;
-    void *const lapped_scratch = coefficients + tsr_tile_coefficients(tile.width, tile.height);
-    uint8_t *const classes = (uint8_t *)lapped_scratch + tsr_lapped_scratch_bytes(tile.width);
+    const struct tile_scratch of = tile_scratch(tile, scratch);
     bool lapped = false;
     if (plane->lapping) {
         size_t at = 1;
         if (size == 0 || payload[0] > 1) return false;
         lapped = payload[0] != 0;
-        if (plane->classes && !tsr_get_class_string(payload, size, &at, classes, tsr_squares_along(tile.width),
+        if (plane->classes && !tsr_get_class_string(payload, size, &at, of.classes, tsr_squares_along(tile.width),
                                                     tsr_squares_along(tile.height)))
             return false;
+        if (plane->dc_plane && !decode_dcs(plane, tables, tile, payload, size, &at, &of)) return false;
         payload += at;
         size -= at;
     }
     if (plane->coder == TSR_CODER_RANS || plane->pairs) {
-        const struct tsr_coefficient_coding coding = {
-            plane->slice_side, plane->pairs ? plane->pair.magnitude_shift : plane->coefficient.magnitude_shift,
-            plane->pairs};
-        struct tsr_coefficient_tables tables = {0};
-        tables.coefficient = &plane->coefficient;
-        tables.coefficient_decoder = &s->tables[number].coefficient;
-        tables.pair = &plane->pair;
-        tables.pair_decoder = &s->tables[number].pair;
-        if (!tsr_decode_coefficients(payload, size, tile, coding, &tables, coefficients)) return false;
+        if (!decode_coefficients(plane, tables, 0, tile, payload, size, of.coefficients)) return false;
     } else {
         const bool huffman = plane->coder == TSR_CODER_HUFFMAN;
-        if (!tsr_decode_slices(payload, size, tile, plane->slice_side, huffman ? &s->tables[number].run_level : NULL,
-                               huffman ? &plane->run_level : NULL, s->cavlc, coefficients))
+        if (!tsr_decode_slices(payload, size, tile, plane->slice_side, huffman ? &tables->run_level : NULL,
+                               huffman ? &plane->run_level : NULL, s->cavlc, of.coefficients))
             return false;
     }
     if (plane->lapping) {
-        const struct tsr_block_steps steps = {plane->qp_index, (int32_t)plane->coarser_by, plane->coarser_from,
-                                              plane->classes ? classes : NULL};
-        return tsr_lapped_inverse(coefficients, tile, steps, lapped, plane->range, samples, lapped_scratch);
+        const struct tsr_block_steps steps = {plane->qp_index,
+                                              (int32_t)plane->coarser_by,
+                                              plane->coarser_from,
+                                              plane->classes ? of.classes : NULL,
+                                              plane->dc_plane ? of.dcs : NULL,
+                                              tsr_dc_fraction(plane->range)};
+        return tsr_lapped_inverse(of.coefficients, tile, steps, lapped, plane->range, samples, of.lapped);
     }
     const struct tsr_block_coding blocks = {plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL
                                             : plane->lossy                  ? TSR_BLOCKS_QUANTISED
@@ -290,7 +341,7 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
                                             plane->coarser_from,
                                             plane->range,
                                             plane->slice_side};
-    return tsr_blocks_inverse(coefficients, blocks, samples, tile);
+    return tsr_blocks_inverse(of.coefficients, blocks, samples, tile);
 }
 
 static bool decode_tile(struct frame_work *work, uint32_t number, void *scratch)
@@ -374,11 +425,19 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
             tsr_plane_decoder_init(&s->tables[p].residual, &plane->predictor, &plane->residual,
                                    plane->coder == TSR_CODER_RANS);
         else if (plane->coder == TSR_CODER_RANS)
-            tsr_coefficient_decoder_init(&s->tables[p].coefficient, &plane->coefficient);
+            tsr_coefficient_decoder_init(&s->tables[p].level[0].coefficient, &plane->coefficient);
         else if (plane->pairs)
-            tsr_pair_decoder_init(&s->tables[p].pair, &plane->pair);
+            tsr_pair_decoder_init(&s->tables[p].level[0].pair, &plane->pair);
         else
             tsr_run_level_decoder_init(&s->tables[p].run_level, &plane->run_level);
+    }
+    for (int p = 0; p < s->model->planes; p++) {
+        const struct tsr_plane_model *plane = &s->model->plane[p];
+        if (!tsr_is_coded(plane) || !plane->dc_plane) continue;
+        if (plane->pairs)
+            tsr_pair_decoder_init(&s->tables[p].level[1].pair, &plane->dcs.pair);
+        else
+            tsr_coefficient_decoder_init(&s->tables[p].level[1].coefficient, &plane->dcs.coefficient);
     }
     if (any_cavlc) tsr_cavlc_reader_init(s->cavlc);
     return true;

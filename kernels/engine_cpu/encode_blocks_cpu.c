@@ -5,6 +5,7 @@
 
 #include "kernels/blocks/lapped_cpu.h"
 #include "kernels/transform_plan.h"
+#include "transform/block/dc_plane.h"
 #include "entropy/step_classes.h"
 #include "entropy/textures.h"
 
@@ -56,6 +57,45 @@ static void choose_classes(struct tsr_plane_work *work)
     }
 }
 
+static struct tsr_tile dcs_of_tile(const struct tsr_plane_work *work, uint32_t number)
+{
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    return tsr_tile_of_dcs(tile.width, tile.height);
+}
+
+static void dc_costs_pass(struct tsr_plane_work *work, uint32_t part, uint32_t number)
+{
+    struct tsr_encode_space *s = work->space;
+    const struct tsr_dc_costs costs =
+        tsr_tile_dc_costs(s->planes[work->number], tsr_tile_at(work->image, work->frame, number), work->choice_q,
+                          tsr_dc_fraction(work->plane->range), s->scratch + part * s->scratch_bytes);
+    s->counts[part].dcs.apart += costs.apart;
+    s->counts[part].dcs.plane += costs.plane;
+    s->counts[part].dcs.blocks += costs.blocks;
+}
+
+/* Whether the DCs are a plane of their own, and its step. */
+static void choose_dc_plane(struct tsr_plane_work *work)
+{
+    struct tsr_encode_space *s = work->space;
+    struct tsr_dc_costs sum = {0, 0, 0};
+    uint64_t blocks = 0;
+    for (uint32_t part = 0; part < work->parts; part++) s->counts[part].dcs = sum;
+    tsr_run_pass(work, dc_costs_pass);
+    for (uint32_t part = 0; part < work->parts; part++) {
+        sum.apart += s->counts[part].dcs.apart;
+        sum.plane += s->counts[part].dcs.plane;
+        sum.blocks += s->counts[part].dcs.blocks;
+    }
+    for (uint32_t t = 0; t < work->tiles; t++) {
+        const struct tsr_tile dcs = dcs_of_tile(work, t);
+        blocks += (uint64_t)dcs.width * (uint64_t)dcs.height;
+    }
+    work->plane->dc_plane = tsr_is_dc_plane_cheaper(sum, blocks);
+    if (work->plane->dc_plane)
+        work->plane->dc_qp_index = tsr_dc_q(work->plane->qp_index, tsr_dc_fraction(work->plane->range));
+}
+
 /* With loss and lapping: lapped or not, what seems to cost less. */
 static void lapped_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile_number)
 {
@@ -64,9 +104,13 @@ static void lapped_pass(struct tsr_plane_work *work, uint32_t part, uint32_t til
     const uint16_t *samples = s->planes[work->number];
     int32_t *coefficients = s->coefficients + tile_number * s->tile_coefficients;
     void *scratch = s->scratch + part * s->scratch_bytes;
-    const struct tsr_block_steps steps = {work->plane->qp_index, (int32_t)work->plane->coarser_by,
-                                          work->plane->coarser_from,
-                                          work->plane->classes ? classes_of_tile(s, tile_number) : NULL};
+    const struct tsr_plane_model *plane = work->plane;
+    const struct tsr_block_steps steps = {plane->qp_index,
+                                          (int32_t)plane->coarser_by,
+                                          plane->coarser_from,
+                                          plane->classes ? classes_of_tile(s, tile_number) : NULL,
+                                          plane->dc_plane ? s->dcs + part * s->tile_dcs : NULL,
+                                          tsr_dc_fraction(plane->range)};
     bool lapped = !work->fine;
     if (lapped) {
         tsr_lapped_forward(samples, tile, steps, true, coefficients, scratch);
@@ -75,6 +119,10 @@ static void lapped_pass(struct tsr_plane_work *work, uint32_t part, uint32_t til
     if (!lapped) tsr_lapped_forward(samples, tile, steps, false, coefficients, scratch);
     s->lapped[tile_number] = lapped;
     tsr_choose_coefficients(coefficients, tile, lapped, work->lambda, work->cavlc_bits, scratch);
+    if (!plane->dc_plane) return;
+    coefficients = s->dc_coefficients + tile_number * s->tile_dc_coefficients;
+    tsr_forward_dcs(steps.dcs, dcs_of_tile(work, tile_number), plane->dc_qp_index, coefficients, scratch);
+    tsr_choose_coefficients(coefficients, dcs_of_tile(work, tile_number), false, work->lambda, false, scratch);
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------------------- */
@@ -116,14 +164,24 @@ static void count_entries_pass(struct tsr_plane_work *work, uint32_t part, uint3
                       s->tile_coefficients, s->scratch + part * s->scratch_bytes);
 }
 
-/* Magnitudes that contexts see are shifted so that most of them stay below TSR_MAGNITUDE_CAP: by a sample of blocks. */
-static int magnitude_shift_of(const struct tsr_plane_work *work)
+static void count_dc_entries_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile)
+{
+    struct tsr_encode_space *s = work->space;
+    tsr_count_entries(s->dc_coefficients + tile * s->tile_dc_coefficients, dcs_of_tile(work, tile), work->dcs,
+                      &s->counts[part].entries, s->dc_entries + tile * s->tile_dc_coefficients, s->tile_dc_coefficients,
+                      s->scratch + part * s->scratch_bytes);
+}
+
+/* Magnitudes that contexts see are shifted so that most of them stay below TSR_MAGNITUDE_CAP: by a sample of blocks.
+ * dcs: of the DC plane. */
+static int magnitude_shift_of(const struct tsr_plane_work *work, bool dcs)
 {
     const struct tsr_encode_space *s = work->space;
     uint64_t sum = 0, count = 0;
     for (uint32_t t = 0; t < work->tiles; t++) {
-        const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, t);
-        const int32_t *coefficients = s->coefficients + t * s->tile_coefficients;
+        const struct tsr_tile tile = dcs ? dcs_of_tile(work, t) : tsr_tile_at(work->image, work->frame, t);
+        const int32_t *coefficients =
+            dcs ? s->dc_coefficients + t * s->tile_dc_coefficients : s->coefficients + t * s->tile_coefficients;
         for (size_t i = 0; i < tsr_tile_coefficients(tile.width, tile.height);
              i += TSR_MAGNITUDE_STEP * TSR_BLOCK_SAMPLES)
             for (int p = 1; p < TSR_BLOCK_SAMPLES; p++, count++) sum += (uint32_t)tsr_abs(coefficients[i + (size_t)p]);
@@ -131,43 +189,56 @@ static int magnitude_shift_of(const struct tsr_plane_work *work)
     return tsr_magnitude_shift(sum, count);
 }
 
-/* rANS, and Huffman of pairs: tables. */
-static void train_entries(struct tsr_plane_work *work)
+static void train_pairs(struct tsr_plane_work *work, int shift, struct tsr_pair_model *model, tsr_pair_codes *codes)
 {
     struct tsr_encode_space *s = work->space;
-    struct tsr_plane_model *plane = work->plane;
-    work->coefficients.magnitude_shift = magnitude_shift_of(work);
-    tsr_run_counts(work, count_entries_pass, sizeof(union tsr_entry_counts));
-    union tsr_entry_counts *counts = &s->counts[0].entries;
-    tsr_begin_merging(s->merge, tsr_isa());
-    if (plane->pairs) {
-        struct tsr_pair_model *model = &plane->pair;
-        memset(model, 0, sizeof *model);
-        model->magnitude_shift = (uint8_t)work->coefficients.magnitude_shift;
-        for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
-            const int first = g * TSR_ENERGY_CLASSES;
-            model->tables[g] = (uint8_t)tsr_merge_cells(counts->pair[first], TSR_ENERGY_CLASSES, TSR_PAIR_SYMBOLS,
-                                                        model->table_of + first, s->merge);
-            for (int t = first; t < first + model->tables[g]; t++) {
-                tsr_huffman_lengths(counts->pair[t], TSR_PAIR_SYMBOLS, model->lengths[t], s->huffman);
-                tsr_huffman_codewords(model->lengths[t], TSR_PAIR_SYMBOLS, s->pair_codes[t]);
-            }
-        }
-        return;
-    }
-    struct tsr_coefficient_model *model = &plane->coefficient;
+    const union tsr_entry_counts *counts = &s->counts[0].entries;
     memset(model, 0, sizeof *model);
-    model->magnitude_shift = (uint8_t)work->coefficients.magnitude_shift;
+    model->magnitude_shift = (uint8_t)shift;
+    for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
+        const int first = g * TSR_ENERGY_CLASSES;
+        model->tables[g] = (uint8_t)tsr_merge_cells(s->counts[0].entries.pair[first], TSR_ENERGY_CLASSES,
+                                                    TSR_PAIR_SYMBOLS, model->table_of + first, s->merge);
+        for (int t = first; t < first + model->tables[g]; t++) {
+            tsr_huffman_lengths(counts->pair[t], TSR_PAIR_SYMBOLS, model->lengths[t], s->huffman);
+            tsr_huffman_codewords(model->lengths[t], TSR_PAIR_SYMBOLS, codes[t]);
+        }
+    }
+}
+
+static void train_rans(struct tsr_plane_work *work, int shift, struct tsr_coefficient_model *model,
+                       tsr_coefficient_codes *codes)
+{
+    struct tsr_encode_space *s = work->space;
+    const union tsr_entry_counts *counts = &s->counts[0].entries;
+    memset(model, 0, sizeof *model);
+    model->magnitude_shift = (uint8_t)shift;
     for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
         const int first = g * TSR_ENERGY_CLASSES;
-        model->tables[g] = (uint8_t)tsr_merge_cells(counts->coefficient[first], TSR_ENERGY_CLASSES,
+        model->tables[g] = (uint8_t)tsr_merge_cells(s->counts[0].entries.coefficient[first], TSR_ENERGY_CLASSES,
                                                     TSR_COEFFICIENT_SYMBOLS, model->table_of + first, s->merge);
         for (int t = first; t < first + model->tables[g]; t++) {
             model->mantissa[t] =
                 (uint8_t)tsr_rans_weights(counts->coefficient[t], TSR_COEFFICIENT_SYMBOLS, model->weight[t]);
-            tsr_rans_symbols(model->weight[t], TSR_COEFFICIENT_SYMBOLS, s->coefficient_codes[t]);
+            tsr_rans_symbols(model->weight[t], TSR_COEFFICIENT_SYMBOLS, codes[t]);
         }
     }
+}
+
+/* rANS, and Huffman of pairs: tables. dcs: of the DC plane. */
+static void train_entries(struct tsr_plane_work *work, bool dcs)
+{
+    struct tsr_encode_space *s = work->space;
+    struct tsr_plane_model *plane = work->plane;
+    const int shift = magnitude_shift_of(work, dcs);
+    (dcs ? &work->dcs : &work->coefficients)->magnitude_shift = shift;
+    tsr_run_counts(work, dcs ? count_dc_entries_pass : count_entries_pass, sizeof(union tsr_entry_counts));
+    tsr_begin_merging(s->merge, tsr_isa());
+    if (plane->pairs)
+        train_pairs(work, shift, dcs ? &plane->dcs.pair : &plane->pair, dcs ? s->dc_codes.pair_codes : s->pair_codes);
+    else
+        train_rans(work, shift, dcs ? &plane->dcs.coefficient : &plane->coefficient,
+                   dcs ? s->dc_codes.coefficient_codes : s->coefficient_codes);
 }
 
 void tsr_make_coefficients(struct tsr_plane_work *work)
@@ -183,12 +254,15 @@ void tsr_make_coefficients(struct tsr_plane_work *work)
     work->blocks.slice_side = plane->slice_side;
     work->coefficients.slice_side = plane->slice_side;
     work->coefficients.pairs = plane->pairs;
+    work->dcs = work->coefficients;
+    if (plane->dc_plane) choose_dc_plane(work);
     if (plane->classes) choose_classes(work);
     tsr_run_pass(work, plane->lapping ? lapped_pass : blocks_pass);
     if (plane->coder == TSR_CODER_RANS || plane->pairs)
-        train_entries(work);
+        train_entries(work, false);
     else if (plane->coder == TSR_CODER_HUFFMAN)
         train_run_level_model(work);
+    if (plane->dc_plane) train_entries(work, true);
 }
 
 /* ---- Payloads -------------------------------------------------------------------------------------------- */
@@ -244,25 +318,59 @@ static void settle_classes(const int32_t *coefficients, struct tsr_tile tile, ui
     }
 }
 
-/* What stands before the lengths of slices: whether the tile is lapped (FORMAT.md 8.7), and its classes (8.8). Returns
- * its bytes, 0 if they would exceed capacity. */
-static size_t put_head(const struct tsr_plane_work *work, uint32_t number, uint8_t *payload, size_t capacity)
+/* Moves size bytes up, and puts their number in front. Returns all bytes, 0 if they would exceed capacity. */
+static size_t put_size_in_front(uint8_t *bytes, size_t size, size_t capacity)
+{
+    uint8_t varint[10];
+    const size_t head = tsr_put_varint(varint, size);
+    if (head + size > capacity) return 0;
+    memmove(bytes + head, bytes, size);
+    memcpy(bytes, varint, head);
+    return head + size;
+}
+
+/* The tile's DC plane. Returns its bytes, 0 if they would exceed capacity. */
+static size_t put_dcs(const struct tsr_plane_work *work, uint32_t part, uint32_t number, uint8_t *payload,
+                      size_t capacity)
+{
+    const struct tsr_encode_space *s = work->space;
+    const struct tsr_plane_model *plane = work->plane;
+    struct tsr_coefficient_tables tables = {0};
+    tables.coefficient = &plane->dcs.coefficient;
+    tables.coefficient_codes = (const tsr_coefficient_codes *)s->dc_codes.coefficient_codes;
+    tables.pair = &plane->dcs.pair;
+    tables.pair_codes = (const tsr_pair_codes *)s->dc_codes.pair_codes;
+    const size_t size = tsr_code_coefficients(
+        s->dc_coefficients + number * s->tile_dc_coefficients, dcs_of_tile(work, number), work->dcs, &tables,
+        s->dc_entries + number * s->tile_dc_coefficients, payload, capacity, s->scratch + part * s->scratch_bytes);
+    return size == 0 ? 0 : put_size_in_front(payload, size, capacity);
+}
+
+/* What stands before the lengths of slices: whether the tile is lapped (FORMAT.md 8.7), its classes (8.8) and its DC
+ * plane (8.9). Returns its bytes, 0 if they would exceed capacity. */
+static size_t put_head(const struct tsr_plane_work *work, uint32_t part, uint32_t number, uint8_t *payload,
+                       size_t capacity)
 {
     const struct tsr_encode_space *s = work->space;
     const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
     if (capacity == 0) return 0;
     payload[0] = s->lapped[number];
-    if (!work->plane->classes) return 1;
-    settle_classes(s->coefficients + number * s->tile_coefficients, tile, classes_of_tile(s, number));
-    return tsr_put_class_string(classes_of_tile(s, number), tsr_squares_along(tile.width),
-                                tsr_squares_along(tile.height), payload, 1, capacity);
+    size_t head = 1;
+    if (work->plane->classes) {
+        settle_classes(s->coefficients + number * s->tile_coefficients, tile, classes_of_tile(s, number));
+        head = tsr_put_class_string(classes_of_tile(s, number), tsr_squares_along(tile.width),
+                                    tsr_squares_along(tile.height), payload, 1, capacity);
+    }
+    if (!work->plane->dc_plane || head == 0) return head;
+    const size_t dcs = head < capacity ? put_dcs(work, part, number, payload + head, capacity - head) : 0;
+    return dcs == 0 ? 0 : head + dcs;
 }
 
 size_t tsr_code_tile_coefficients(struct tsr_plane_work *work, uint32_t part, uint32_t number, uint8_t *payload,
                                   size_t capacity)
 {
     size_t head = 0;
-    if (work->plane->lapping && (head = put_head(work, number, payload, capacity)) == 0) return 0;
+    if (work->plane->lapping && (head = put_head(work, part, number, payload, capacity)) == 0) return 0;
     if (capacity <= head) return 0;
     const size_t size = code_slices(work, part, number, payload + head, capacity - head);
     return size == 0 ? 0 : head + size;

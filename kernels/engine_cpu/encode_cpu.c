@@ -24,6 +24,7 @@ static size_t scratch_bytes(int32_t width, int32_t height)
     most = larger(most, sizeof(struct tsr_training_scratch));
     most = larger(most, tsr_lapped_scratch_bytes(width));
     most = larger(most, tsr_choose_scratch_bytes(width));
+    most = larger(most, tsr_dc_choice_scratch_bytes(width));
     most = larger(most, tsr_coefficients_scratch_bytes(TSR_LARGE_SLICE_BLOCKS));
     return (most + 63) / 64 * 64;
 }
@@ -36,7 +37,7 @@ static bool is_referred_to(const struct tsr_image *image, int p)
 
 /* Which parts of the space a coding uses. */
 struct parts_in_use {
-    bool symbols, coefficients, entries, classes;
+    bool symbols, coefficients, entries, classes, dcs;
     bool training; /* predictors: samples of padded tiles, which those of later planes may refer to */
 };
 
@@ -50,6 +51,7 @@ static struct parts_in_use parts_in_use(const struct tsr_image *image, const str
         .coefficients = !by_lanes,
         .entries = !by_lanes && coding->coder != TSR_CODER_CAVLC,
         .classes = coding->path == TSR_PATH_TRANSFORM && coding->lossy && coding->tune == TSR_TUNE_SSIM,
+        .dcs = tsr_may_have_dc_planes(coding),
         .training = by_lanes && effort.neighbours_set > 0,
     };
 }
@@ -90,6 +92,16 @@ static void lay_out_symbols(struct tsr_encode_space *s, const struct tsr_image *
     s->entries = use.entries ? tsr_take(base, used, coefficients * sizeof(uint32_t)) : NULL;
 }
 
+/* Rooms of the DC planes of tiles. */
+static void lay_out_dcs(struct tsr_encode_space *s, struct parts_in_use use, size_t tiles, size_t parts, void *base,
+                        size_t *used)
+{
+    s->dcs = use.dcs ? tsr_take(base, used, parts * s->tile_dcs * sizeof *s->dcs) : NULL;
+    s->dc_coefficients =
+        use.dcs ? tsr_take(base, used, tiles * s->tile_dc_coefficients * sizeof *s->dc_coefficients) : NULL;
+    s->dc_entries = use.dcs ? tsr_take(base, used, tiles * s->tile_dc_coefficients * sizeof *s->dc_entries) : NULL;
+}
+
 /* Lays the space out for a coding, of which cut has the sides of tiles; returns its size. Sums stay far below 2^63 for
  * every checked image. */
 static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
@@ -99,6 +111,9 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     const struct parts_in_use use = parts_in_use(image, coding);
     size_t used = 0;
     s->tile_coefficients = tsr_tile_coefficients(cut->tile_width, cut->tile_height);
+    const struct tsr_tile dcs = tsr_tile_of_dcs(cut->tile_width, cut->tile_height);
+    s->tile_dcs = (size_t)dcs.width * (size_t)dcs.height;
+    s->tile_dc_coefficients = tsr_tile_coefficients(dcs.width, dcs.height);
     s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height);
     s->tile_padded = tsr_padded_samples(cut->tile_width, cut->tile_height);
     s->tile_payload = s->tile_padded * sizeof(int16_t);
@@ -134,6 +149,8 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     s->classes = use.classes ? tsr_take(base, &used, tiles * (s->tile_squares + TSR_CLASSES_MORE)) : NULL;
     const size_t codes_bytes =
         larger(TSR_PAIR_TABLES * sizeof *s->pair_codes, TSR_COEFFICIENT_TABLES * sizeof *s->coefficient_codes);
+    lay_out_dcs(s, use, tiles, parts, base, &used);
+    s->dc_codes.pair_codes = use.dcs ? tsr_take(base, &used, codes_bytes) : NULL;
     s->run_level_codes = tsr_take(base, &used, larger(codes_bytes, sizeof *s->run_level_codes));
     return used;
 }
@@ -309,6 +326,7 @@ static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, 
     work.tiles = tsr_tile_count(image, model);
     work.parts = tsr_parts_of(pool, work.tiles);
     work.fine = plan.fine;
+    work.choice_q = plan.choice_q;
     work.lambda = tsr_plan_lambda(&plan);
     work.cavlc_bits = plan.cavlc_bits;
     work.taken_job = taken_job;

@@ -13,6 +13,7 @@
 #include "kernels/residuals/residuals_cpu.h"
 #include "kernels/planes/ranges_cpu.h"
 #include "kernels/blocks/blocks_cpu.h"
+#include "kernels/blocks/dc_choice_cpu.h"
 
 /* What a pass over the tiles of one part counts. */
 union tsr_part_counts {
@@ -21,7 +22,8 @@ union tsr_part_counts {
     struct tsr_block_counts blocks;
     uint32_t labels[TSR_LABEL_CELLS * TSR_LABELS_LIMIT];
     struct tsr_training_sums sums;
-    uint64_t texture; /* sum of textures */
+    uint64_t texture;        /* sum of textures */
+    struct tsr_dc_costs dcs; /* sums */
     union tsr_entry_counts entries;
 };
 
@@ -54,6 +56,10 @@ struct tsr_encode_space {
     uint32_t *textures; /* of squares, tile_squares a tile, of the plane at work; */
     uint8_t *classes;   /* their classes, tile_squares and TSR_CLASSES_MORE a tile. NULL without */
     size_t tile_squares;
+    int32_t *dcs;             /* means of blocks, of the tile at work, by part, tile_dcs each; */
+    int32_t *dc_coefficients; /* of the DC planes of tiles, of the plane at work, tile_dc_coefficients each; */
+    uint32_t *dc_entries;     /* as entries. NULL without */
+    size_t tile_dcs, tile_dc_coefficients;
     tsr_code_table *codes;
     tsr_rans_table *rans_codes;
     struct tsr_value_codes *value_codes;
@@ -68,6 +74,10 @@ struct tsr_encode_space {
         tsr_pair_codes *pair_codes;
         tsr_coefficient_codes *coefficient_codes;
     };
+    union { /* of the DC plane */
+        tsr_pair_codes *pair_codes;
+        tsr_coefficient_codes *coefficient_codes;
+    } dc_codes;
 };
 
 struct tsr_plane_work;
@@ -91,10 +101,11 @@ struct tsr_plane_work {
     uint32_t tiles, parts;
     uint32_t ranges; /* of the pass, at most as many as parts */
     struct tsr_block_coding blocks;
-    struct tsr_coefficient_coding coefficients;
-    int32_t lambda;  /* of lossy planes with lapping; 0: coefficients are rounded */
-    bool cavlc_bits; /* coefficients are chosen by the bits of CAVLC */
-    bool fine;       /* with loss: see TSR_FINE_QP */
+    struct tsr_coefficient_coding coefficients, dcs; /* dcs: of the DC plane */
+    int32_t lambda;                                  /* of lossy planes with lapping; 0: coefficients are rounded */
+    bool cavlc_bits;                                 /* coefficients are chosen by the bits of CAVLC */
+    bool fine;                                       /* with loss: see TSR_FINE_QP */
+    int32_t choice_q;                                /* whether DCs are a plane of their own is chosen by this q */
     struct tsr_context_map map;
     tsr_tile_pass *pass;
     /* Of the frame's last plane, if its tiles are taken; else NULL. */

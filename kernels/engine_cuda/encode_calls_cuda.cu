@@ -320,8 +320,10 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
     tsr_predict_batch one;
     const bool has_samples = image->bits_allocated == 8 || image->bits_allocated == 16;
     if (!tsr_can_encode(image, coding))
-        return has_samples ? "the GPU does not try anchored residuals of colours, as path P does from -5 on"
-                           : "the GPU does not code samples of 1 or 32 bits";
+        return !has_samples ? "the GPU does not code samples of 1 or 32 bits"
+               : coding->path == TSR_PATH_TRANSFORM
+                   ? "the GPU does not code planes of DCs, as path T does from -5 on"
+                   : "the GPU does not try anchored residuals of colours, as path P does from -5 on";
     call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
     call->frame_bytes = one.b.shape.frame_bytes;
     const size_t back = one.b.shared.result_bytes + one.b.shared.payload_bytes;

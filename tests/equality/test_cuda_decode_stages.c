@@ -6,6 +6,7 @@
 
 #include "kernels/batch/batch_decode_cuda.h"
 #include "kernels/engine.h"
+#include "kernels/transform_plan.h"
 #include "kernels/pool/thread_pool.h"
 #include "kernels/blocks/blocks_cpu.h"
 
@@ -218,6 +219,7 @@ static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image
     struct tsr_coding coding = {
         .path = TSR_PATH_TRANSFORM, .coder = coders[number % 3], .effort = efforts[number / 6 % 4]};
     coding.lossy = number / 3 % 2;
+    if (tsr_may_have_dc_planes(&coding)) coding.effort = 4; /* planes of DCs are the CPU's */
     if (coding.lossy) coding.qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
     if (coding.lossy && rng_below(r, 2)) coding.tune = TSR_TUNE_SSIM;
     return coding;

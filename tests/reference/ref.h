@@ -353,7 +353,7 @@ struct ref_plane_model { /* 6.4 */
     uint32_t minimum, range;
     uint16_t *offset; /* null if not packed */
     unsigned path, coder;
-    bool lossy, lapping, classes;
+    bool lossy, lapping, classes, dc_plane;
     unsigned q, coarser_by, slice_side;
     uint32_t coarser_from;
     struct ref_predictor_model *predictor;
@@ -361,6 +361,7 @@ struct ref_plane_model { /* 6.4 */
     struct ref_coefficient_model *coefficients; /* Huffman without pairs */
     struct ref_pair_model *pairs;               /* Huffman with pairs */
     struct ref_level_model *levels;             /* rANS */
+    struct ref_plane_model *dcs;                /* 8.9: the DC plane: its q, its range, and its coder's model */
     const struct ref_plane_model *earlier[3];   /* to which predictors may refer, nearest first: 7.1 */
     unsigned earlier_count;
     uint16_t *x; /* indices of the current tile */

@@ -59,6 +59,17 @@ static bool read_stretches(struct ref_bits *b, uint32_t first, uint32_t span, ui
     }
 }
 
+/* 10.5, 10.7 */
+static bool read_levels_model(struct ref_bits *b, struct ref_plane_model *plane, bool pairs)
+{
+    if (pairs) {
+        plane->pairs = ref_alloc(1, sizeof *plane->pairs);
+        return ref_read_pair_model(b, plane->pairs);
+    }
+    plane->levels = ref_alloc(1, sizeof *plane->levels);
+    return ref_read_level_model(b, plane->levels);
+}
+
 static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsigned value_bits)
 {
     plane->present = true;
@@ -70,11 +81,16 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     if (ref_u(b, 1) && !read_stretches(b, 0, (uint32_t)span, &plane->offset, &plane->range)) return false;
     plane->path = ref_u(b, 1);
     plane->coder = ref_u(b, 2);
-    plane->classes = plane->coder == 3;
-    if (plane->classes) plane->coder = ref_u(b, 2);
+    bool more = plane->coder == 3;
+    if (more) {
+        plane->classes = ref_u(b, 1);
+        plane->dc_plane = ref_u(b, 1);
+        if (!plane->classes && !plane->dc_plane) return ref_fail("a plane has neither classes of steps nor a DC plane");
+        plane->coder = ref_u(b, 2);
+    }
     if (plane->coder > 2) return ref_fail("a coder is unknown");
     bool pairs = false;
-    if (plane->path == 0 && plane->classes) return ref_fail("path P has classes of steps");
+    if (plane->path == 0 && more) return ref_fail("path P has classes of steps or a DC plane");
     if (plane->path == 0) {
         plane->predictor = ref_alloc(1, sizeof *plane->predictor);
         if (!ref_read_predictor_model(b, plane->predictor, plane->earlier_count)) return false;
@@ -86,8 +102,9 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
         if (plane->coarser_by > 0) plane->coarser_from = ref_ue(b);
         if (plane->q > 792 || plane->coarser_by > 792 - plane->q) return ref_fail("a step is out of range");
         if (plane->lossy) plane->lapping = ref_u(b, 1);
-        if (plane->classes && !plane->lapping) return ref_fail("a plane without lapping has classes of steps");
+        if (more && !plane->lapping) return ref_fail("a plane without lapping has classes of steps or a DC plane");
         if (plane->coder == 0) pairs = ref_u(b, 1);
+        if (plane->dc_plane && !pairs && plane->coder != 2) return ref_fail("a coder has no DC plane");
     }
     if (plane->path == 0 && plane->coder != 1) {
         plane->residual = ref_alloc(1, sizeof *plane->residual);
@@ -96,13 +113,14 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     uint64_t side = (uint64_t)ref_ue(b) + 1;
     if (b->bad || side < 4 || side > 64) return ref_fail("the side of slices is out of range");
     plane->slice_side = (unsigned)side;
-    if (plane->coder == 2) {
-        plane->levels = ref_alloc(1, sizeof *plane->levels);
-        return ref_read_level_model(b, plane->levels);
-    }
-    if (pairs) {
-        plane->pairs = ref_alloc(1, sizeof *plane->pairs);
-        return ref_read_pair_model(b, plane->pairs);
+    if (plane->coder == 2 || pairs) {
+        if (!read_levels_model(b, plane, pairs)) return false;
+        if (!plane->dc_plane) return true;
+        plane->dcs = ref_alloc(1, sizeof *plane->dcs);
+        plane->dcs->slice_side = plane->slice_side;
+        plane->dcs->q = ref_u(b, 10);
+        if (plane->dcs->q > 792) return ref_fail("a step is out of range");
+        return read_levels_model(b, plane->dcs, pairs);
     }
     if (plane->coder == 0) {
         plane->coefficients = ref_alloc(1, sizeof *plane->coefficients);

@@ -133,8 +133,8 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high)
 }
 
 /* Steps 1 and 2: a block's samples with 4 bits of fraction, into x. Its rows are pitch apart. class: that of its square
- * (8.8), 3 if there are none. */
-static void restore_fine(unsigned q, unsigned class, const int32_t *block, int64_t *x, size_t pitch)
+ * (8.8), 3 if there are none. dc: Z of the DC (8.9), or null. */
+static void restore_fine(unsigned q, unsigned class, const int32_t *block, const int64_t *dc, int64_t *x, size_t pitch)
 {
     static const int64_t ratio[7] = {128, 161, 203, 256, 323, 406, 512};
     static const int core[4][4] = {{1, 1, 1, 1}, {2, 1, -1, -2}, {1, -1, -1, 1}, {1, -2, 2, -1}};
@@ -146,6 +146,7 @@ static void restore_fine(unsigned q, unsigned class, const int32_t *block, int64
         int64_t v = block[p] * (step << q / 48);
         z[i][j] = clamp((v + (1 << 8)) >> 9, -limit, limit);
     }
+    if (dc) z[0][0] = *dc;
     for (unsigned i = 0; i < 4; i++)
         for (unsigned j = 0; j < 4; j++) {
             int64_t sum = 4;
@@ -174,7 +175,7 @@ static unsigned block_q(const struct ref_plane_model *plane, uint32_t plane_colu
     return place >= plane->coarser_from ? plane->q + plane->coarser_by : plane->q;
 }
 
-static void restore_lapped(const struct ref_plane_model *plane, bool lapped, const uint8_t *classes,
+static void restore_lapped(const struct ref_plane_model *plane, bool lapped, const uint8_t *classes, const int64_t *dcs,
                            int32_t (*levels)[16], uint32_t width, uint32_t height, uint32_t plane_columns,
                            uint32_t first, uint16_t *x)
 {
@@ -184,7 +185,7 @@ static void restore_lapped(const struct ref_plane_model *plane, bool lapped, con
     for (size_t n = 0; n < columns * rows; n++)
         restore_fine(block_q(plane, plane_columns, first, columns, n) + (lapped ? 32 : 0),
                      classes ? classes[n / columns / 4 * squares + n % columns / 4] : 3, levels[n],
-                     fine + n / columns * 4 * pitch + n % columns * 4, pitch);
+                     dcs ? dcs + n : NULL, fine + n / columns * 4 * pitch + n % columns * 4, pitch);
     if (lapped) {
         for (size_t r = 0; r < 4 * rows; r++)
             for (size_t c = 4; c < pitch; c += 4) lap(fine + r * pitch + c, 1);
@@ -226,6 +227,31 @@ static bool read_classes(struct ref_bytes *b, uint32_t width, uint32_t height, u
             *class = (uint8_t)read_class(&coder, contexts, w, n);
         }
     if (coder.bad || ref_left(&coder.b) > 0) return ref_fail("classes do not end where they should");
+    return true;
+}
+
+/* ---- 8.9 The DC plane ---- */
+
+/* Z of the DCs of a tile's blocks. */
+static bool read_dcs(const struct ref_plane_model *plane, struct ref_bytes *b, uint32_t width, uint32_t height,
+                     int64_t **dcs)
+{
+    uint32_t across = (width + 3) / 4, down = (height + 3) / 4;
+    size_t columns = ((size_t)across + 3) / 4, rows = ((size_t)down + 3) / 4, pitch = 4 * columns;
+    int32_t(*levels)[16];
+    uint64_t size = ref_varint(b);
+    if (b->bad || size > ref_left(b)) return ref_fail("a DC plane is longer than its piece");
+    const uint8_t *bytes = ref_take(b, size);
+    if (!ref_read_slices(plane->dcs, across, down, bytes, (size_t)size, &levels)) return false;
+    if (!add_predictions(levels, columns, rows)) return false;
+    int64_t *mean = ref_alloc(16 * columns * rows, sizeof *mean);
+    for (size_t n = 0; n < columns * rows; n++)
+        restore_fine(plane->dcs->q, 3, levels[n], NULL, mean + n / columns * 4 * pitch + n % columns * 4, pitch);
+    *dcs = ref_alloc((size_t)across * down, sizeof **dcs);
+    for (size_t r = 0; r < down; r++)
+        for (size_t c = 0; c < across; c++)
+            (*dcs)[r * across + c] =
+                clamp(mean[r * pitch + c], -(1 << 23), 1 << 23) * (plane->range <= 1 << 14 ? 2 : 8);
     return true;
 }
 
@@ -275,11 +301,20 @@ bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uin
         piece += b.at;
         size -= b.at;
     }
+    int64_t *dcs = NULL;
+    if (plane->dc_plane) {
+        struct ref_bytes b = {.data = piece, .size = size};
+        if (!read_dcs(plane, &b, width, height, &dcs)) return false;
+        piece += b.at;
+        size -= b.at;
+    }
     if (!ref_read_slices(plane, width, height, piece, size, &levels)) return false;
     size_t columns = ((size_t)width + 3) / 4, rows = ((size_t)height + 3) / 4;
-    if (!add_predictions(levels, columns, rows)) return false;
+    for (size_t n = 0; n < columns * rows && dcs; n++)
+        if (levels[n][0] != 0) return ref_fail("a DC stands beside the DC plane");
+    if (!dcs && !add_predictions(levels, columns, rows)) return false;
     if (plane->lapping) {
-        restore_lapped(plane, lapped, classes, levels, width, height, plane_columns, first, x);
+        restore_lapped(plane, lapped, classes, dcs, levels, width, height, plane_columns, first, x);
         return true;
     }
     for (size_t n = 0; n < columns * rows; n++) {

@@ -112,23 +112,35 @@ static void random_values(struct rng *r, struct tsr_plane_model *plane)
     }
 }
 
+static void random_coefficients(struct rng *r, struct tsr_coefficient_model *of)
+{
+    of->magnitude_shift = (uint8_t)rng_below(r, 16);
+    for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
+        if (rng_below(r, 3) == 0) continue;
+        of->tables[g] = 1;
+        of->weight[g * TSR_ENERGY_CLASSES][rng_below(r, TSR_COEFFICIENT_SYMBOLS)] = 4096;
+    }
+}
+
+static void random_pairs(struct rng *r, struct tsr_pair_model *of)
+{
+    of->magnitude_shift = (uint8_t)rng_below(r, 16);
+    for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
+        if (rng_below(r, 3) == 0) continue;
+        of->tables[g] = 1;
+        set_symbols(of->lengths[g * TSR_ENERGY_CLASSES], TSR_PAIR_SYMBOLS, r);
+    }
+}
+
 static void random_tables(struct rng *r, struct tsr_plane_model *plane)
 {
     plane->slice_side = rng_between(r, TSR_SLICE_BLOCKS_LEAST, TSR_SLICE_BLOCKS_LIMIT);
     if (plane->coder == TSR_CODER_RANS) {
-        plane->coefficient.magnitude_shift = (uint8_t)rng_below(r, 16);
-        for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
-            if (rng_below(r, 3) == 0) continue;
-            plane->coefficient.tables[g] = 1;
-            plane->coefficient.weight[g * TSR_ENERGY_CLASSES][rng_below(r, TSR_COEFFICIENT_SYMBOLS)] = 4096;
-        }
+        random_coefficients(r, &plane->coefficient);
+        if (plane->dc_plane) random_coefficients(r, &plane->dcs.coefficient);
     } else if (plane->pairs) {
-        plane->pair.magnitude_shift = (uint8_t)rng_below(r, 16);
-        for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
-            if (rng_below(r, 3) == 0) continue;
-            plane->pair.tables[g] = 1;
-            set_symbols(plane->pair.lengths[g * TSR_ENERGY_CLASSES], TSR_PAIR_SYMBOLS, r);
-        }
+        random_pairs(r, &plane->pair);
+        if (plane->dc_plane) random_pairs(r, &plane->dcs.pair);
     } else if (plane->coder == TSR_CODER_HUFFMAN) {
         plane->run_level.dc_tables = plane->run_level.ac_tables = 1;
         set_symbols(plane->run_level.dc_lengths[0], TSR_DC_SYMBOLS, r);
@@ -158,6 +170,8 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits,
         plane->classes = plane->lapping && rng_below(r, 2);
         if (rng_below(r, 3) == 0) plane->coder = TSR_CODER_RANS;
         plane->pairs = plane->coder == TSR_CODER_HUFFMAN && rng_below(r, 2);
+        plane->dc_plane = plane->lapping && (plane->pairs || plane->coder == TSR_CODER_RANS) && rng_below(r, 2);
+        if (plane->dc_plane) plane->dc_qp_index = rng_between(r, 0, TSR_QP_INDEX_LIMIT);
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
         struct tsr_residual_model *model = &plane->residual;
@@ -298,7 +312,11 @@ TEST(models_round_trip)
             assert_int_equal(a->lapping, b->lapping);
             assert_int_equal(a->classes, b->classes);
             assert_int_equal(a->pairs, b->pairs);
+            assert_int_equal(a->dc_plane, b->dc_plane);
+            assert_int_equal(a->dc_qp_index, b->dc_qp_index);
             if (a->coder == TSR_CODER_CAVLC) continue;
+            if (a->dc_plane)
+                assert_memory_equal(&a->dcs, &b->dcs, a->pairs ? sizeof a->dcs.pair : sizeof a->dcs.coefficient);
             if (a->coder == TSR_CODER_RANS || a->pairs) {
                 assert_memory_equal(&a->coefficient, &b->coefficient,
                                     a->pairs ? sizeof a->pair : sizeof a->coefficient);
@@ -335,6 +353,33 @@ TEST(classes_without_lapping)
     }
 }
 
+/* FORMAT.md 6.4: DC planes are lapped planes' with rANS or pairs, their q has a limit, and a coder of 3 says something.
+ */
+TEST(wrong_dc_planes)
+{
+    struct rng r = {77};
+    int tried[3] = {0};
+    while (tried[0] < 20 || tried[1] < 20 || tried[2] < 20) {
+        struct tsr_image image;
+        (void)put_random_model(&r, &image);
+        struct tsr_plane_model *plane = &model.plane[0];
+        if (plane->span == 1) continue;
+        const int which = plane->dc_plane                                                     ? 0
+                          : plane->lapping && !plane->pairs && plane->coder != TSR_CODER_RANS ? 1
+                                                                                              : 2;
+        if (which == 2 && plane->lapping) continue;
+        tried[which]++;
+        if (which == 0)
+            plane->dc_qp_index = rng_between(&r, TSR_QP_INDEX_LIMIT + 1, 1023);
+        else
+            plane->dc_plane = true;
+        memset(bytes, 0, sizeof bytes);
+        struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
+        tsr_put_frame_model(&w, &image, &model);
+        assert_false(get_model(&image, bytes, tsr_flush_bits(&w)));
+    }
+}
+
 /* A damaged model is refused, or lies within all limits. */
 TEST(damaged_models)
 {
@@ -364,6 +409,8 @@ TEST(damaged_models)
                 assert_true(plane->offset[i] < plane->span && (i == 0 || plane->offset[i] > plane->offset[i - 1]));
             assert_in_range(plane->qp_index, 0, TSR_QP_INDEX_LIMIT - plane->coarser_by);
             assert_true(!plane->classes || plane->range == 1 || plane->lapping);
+            assert_true(!plane->dc_plane || plane->range == 1 || plane->lapping);
+            assert_in_range(plane->dc_qp_index, 0, TSR_QP_INDEX_LIMIT);
             if (plane->range > 1 && plane->path == TSR_PATH_PREDICT && plane->predictor.set != 0) {
                 assert_int_not_equal(plane->coder, TSR_CODER_CAVLC);
                 assert_true(plane->predictor.shape.references <= tsr_reference_planes(&image, &back, p, NULL));
@@ -460,7 +507,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cutting_tiles),           cmocka_unit_test(tiles_cover_the_frame),
         cmocka_unit_test(bits_of_planes),          cmocka_unit_test(models_round_trip),
-        cmocka_unit_test(classes_without_lapping), cmocka_unit_test(damaged_models),
-        cmocka_unit_test(planes_to_refer_to),      cmocka_unit_test(planes_by_hand)};
+        cmocka_unit_test(classes_without_lapping), cmocka_unit_test(wrong_dc_planes),
+        cmocka_unit_test(damaged_models),          cmocka_unit_test(planes_to_refer_to),
+        cmocka_unit_test(planes_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "entropy/rate_distortion.h"
 #include "entropy/textures.h"
 #include "transform/block/core4x4.h"
+#include "transform/block/dc_plane.h"
 
 enum {
     MOST = 70,
@@ -95,6 +96,7 @@ static void restore_plainly(struct tsr_tile tile, struct tsr_block_steps steps, 
             const int32_t by = tsr_class_step(step, norm_class, class_of(steps.classes, b, columns, i));
             block[at] = tsr_scale_fine(plain[16 * b + i], by, step, at);
         }
+        if (steps.dcs) block[0] = steps.dcs[b] * (steps.dc_fraction == TSR_LAP_BITS ? 8 : 2);
         for (int j = 0; j < 4; j++) {
             int32_t v[4] = {block[j], block[4 + j], block[8 + j], block[12 + j]};
             tsr_core_inverse_32_1d(v);
@@ -115,7 +117,7 @@ TEST(against_plain_blocks)
         const int32_t q = rng_between(&r, 0, TSR_QP_INDEX_LIMIT);
         const bool lapped = n & 1;
         const int32_t low = q + (lapped ? TSR_LAP_QP : 0);
-        struct tsr_block_steps steps = {q, 0, 0, random_classes(&r, n)};
+        struct tsr_block_steps steps = {.q = q, .classes = random_classes(&r, n)};
         if (n % 3) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - q);
         steps.coarser_from = rng_below(&r, SAMPLES);
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
@@ -168,7 +170,7 @@ TEST(small_errors)
         const struct tsr_tile tile = random_tile(&r);
         const bool lapped = n & 1;
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
-        const struct tsr_block_steps steps = {0, 0, 0, NULL};
+        const struct tsr_block_steps steps = {.q = 0};
         void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
         for (size_t i = 0; i < SAMPLES; i++) samples[i] = (uint16_t)(i * 3 % 200 + rng_below(&r, 30));
         tsr_lapped_forward(samples, tile, steps, lapped, units, scratch);
@@ -283,7 +285,7 @@ TEST(rough_costs)
         const struct tsr_tile tile = random_tile(&r);
         const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
         const uint32_t range = n % 3 == 0 ? 256 : n % 3 == 1 ? 4096 : 65536;
-        struct tsr_block_steps steps = {rng_between(&r, 0, TSR_QP_INDEX_LIMIT), 0, 0, random_classes(&r, n)};
+        struct tsr_block_steps steps = {.q = rng_between(&r, 0, TSR_QP_INDEX_LIMIT), .classes = random_classes(&r, n)};
         if (n % 2) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - steps.q);
         steps.coarser_from = rng_below(&r, SAMPLES);
         fill_samples(&r, range, n);
@@ -311,8 +313,9 @@ TEST(forms)
         const size_t count = tsr_tile_coefficients(tile.width, tile.height);
         const uint32_t range = n % 3 == 0 ? 256 : n % 3 == 1 ? 4096 : 65536;
         const bool lapped = n & 1;
-        struct tsr_block_steps steps = {rng_between(&r, 0, TSR_QP_INDEX_LIMIT), 0, rng_below(&r, SAMPLES),
-                                        random_classes(&r, n / 2)};
+        struct tsr_block_steps steps = {.q = rng_between(&r, 0, TSR_QP_INDEX_LIMIT),
+                                        .coarser_from = rng_below(&r, SAMPLES)};
+        steps.classes = random_classes(&r, n / 2);
         if (n % 3) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - steps.q);
         fill_samples(&r, range, n);
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
@@ -392,7 +395,7 @@ TEST(textures)
 TEST(dc_beyond_the_limit)
 {
     const struct tsr_tile tile = {0, 40, 24, STRIDE};
-    const struct tsr_block_steps steps = {0, 0, 0, NULL};
+    const struct tsr_block_steps steps = {.q = 0};
     void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
     for (int n = 0; n < 2; n++) {
         const struct tsr_lapped_form *form = tsr_lapped_form(n ? tsr_best_isa() : TSR_ISA_PLAIN);
@@ -428,11 +431,119 @@ TEST(a_wide_row)
     free(choice);
 }
 
+/* The units of a DC at q 0 and its mean are one value. Leaves plain changed. */
+static void expect_means(struct tsr_tile tile, bool lapped, const int32_t *mean, int fraction, void *scratch)
+{
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+    const double step = tsr_quantiser_step(lapped ? TSR_LAP_QP : 0, 0) / 65536.0;
+    tsr_lapped_form(TSR_ISA_PLAIN)->forward(samples, tile, (struct tsr_block_steps){.q = 0}, lapped, plain, scratch);
+    for (int32_t b = 0; b < grid.columns * grid.rows; b++) {
+        const double core = plain[16 * b] * step, error = core - mean[b] * (double)(256 >> fraction);
+        const double most = 24 + (core < 0 ? -core : core) / 4096;
+        expect(error <= most && error >= -most, "%f, %f away", core, error);
+    }
+}
+
+/* With DCs apart: the forward way gives the means of the lapped blocks and all else as without, the inverse takes these
+ * means as the transform's DCs; both forms. Coefficients in the places of DCs are refused. FORMAT.md 8.9. */
+TEST(dcs_apart)
+{
+    static int32_t others[COEFFICIENTS], dcs[2][COEFFICIENTS / 16 + 1];
+    static uint16_t other_back[SAMPLES];
+    const struct tsr_lapped_form *form[2] = {tsr_lapped_form(TSR_ISA_PLAIN), tsr_lapped_form(tsr_best_isa())};
+    struct rng r = {101};
+    for (int n = 0; n < 300; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+        const size_t blocks = (size_t)grid.columns * (size_t)grid.rows;
+        const uint32_t range = n % 3 == 0 ? 256 : n % 3 == 1 ? 4096 : 65536;
+        const bool lapped = n & 1;
+        struct tsr_block_steps steps = {.q = rng_between(&r, 0, TSR_QP_INDEX_LIMIT), .coarser_from = SIZE_MAX};
+        steps.classes = random_classes(&r, n);
+        void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
+        fill_samples(&r, range, n);
+        form[0]->forward(samples, tile, steps, lapped, plain, scratch);
+        steps.dc_fraction = tsr_dc_fraction(range);
+        const int32_t low = steps.q + (lapped ? TSR_LAP_QP : 0);
+        for (int f = 0; f < 2; f++) {
+            dcs[f][blocks] = 0x5a5a5a;
+            steps.dcs = dcs[f];
+            form[f]->forward(samples, tile, steps, lapped, units, scratch);
+            assert_int_equal(dcs[f][blocks], 0x5a5a5a);
+            for (size_t b = 0; b < blocks; b++) {
+                assert_int_equal(units[16 * b], 0);
+                assert_memory_equal(units + 16 * b + 1, plain + 16 * b + 1, 15 * sizeof *units);
+            }
+        }
+        assert_memory_equal(dcs[0], dcs[1], blocks * sizeof dcs[0][0]);
+        expect_means(tile, lapped, dcs[0], steps.dc_fraction, scratch);
+        /* Back: means of all sizes, and coefficients. */
+        for (size_t i = 0; i < 16 * blocks; i++) units[i] = i % 16 ? rng_between(&r, -2, 2) : 0;
+        for (size_t b = 0; b < blocks && n % 2; b++)
+            dcs[0][b] = dcs[1][b] = rng_between(&r, -1, 1) * (int32_t)rng_width(&r, n % 4 == 1 ? 23 : 20);
+        memcpy(others, units, sizeof units);
+        for (int f = 0; f < 2; f++) {
+            steps.dcs = dcs[f];
+            uint16_t *to = f ? other_back : back;
+            memset(to, 0xa5, sizeof back);
+            assert_true(form[f]->inverse(f ? others : units, tile, steps, lapped, range, to, scratch));
+        }
+        assert_memory_equal(back, other_back, sizeof back);
+        memcpy(plain, others, sizeof plain);
+        restore_plainly(tile, steps, low, 4 * grid.columns, 4 * grid.rows);
+        if (lapped) lap_all(4 * grid.columns, 4 * grid.rows, false);
+        for (int32_t y = 0; y < tile.height; y++)
+            for (int32_t x = 0; x < tile.width; x++)
+                assert_int_equal(back[tile.first + (size_t)y * tile.stride + (size_t)x],
+                                 tsr_lap_sample(fine[y][x], (int32_t)range - 1));
+        units[16 * rng_below(&r, (uint32_t)blocks)] = 1;
+        for (int f = 0; f < 2; f++) {
+            memcpy(others, units, sizeof units);
+            assert_false(form[f]->inverse(others, tile, steps, lapped, range, back, scratch));
+        }
+        free(scratch);
+    }
+}
+
+/* A tile of means there and back, by both forms; with fine steps they come back nearly as they were. */
+TEST(means)
+{
+    static int32_t others[COEFFICIENTS], mean[COEFFICIENTS], to[2][COEFFICIENTS];
+    const struct tsr_lapped_form *form[2] = {tsr_lapped_form(TSR_ISA_PLAIN), tsr_lapped_form(tsr_best_isa())};
+    struct rng r = {102};
+    for (int n = 0; n < 200; n++) {
+        const struct tsr_tile tile = tsr_tile_of_dcs(rng_between(&r, 1, 4 * MOST), rng_between(&r, 1, 4 * MOST));
+        const size_t count = (size_t)tile.width * (size_t)tile.height,
+                     coefficients = tsr_tile_coefficients(tile.width, tile.height);
+        const int32_t q = n % 2 ? rng_between(&r, 0, TSR_QP_INDEX_LIMIT) : 0;
+        void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
+        for (size_t i = 0; i < count; i++)
+            mean[i] = n % 2 ? rng_between(&r, -734000, 1783000) /* dc_plane.h */ : rng_between(&r, 0, 1 << 20);
+        form[0]->forward_dcs(mean, tile, q, units, scratch);
+        form[1]->forward_dcs(mean, tile, q, others, scratch);
+        assert_memory_equal(units, others, coefficients * sizeof *units);
+        for (size_t i = 0; i < coefficients; i++) others[i] = units[i] = (units[i] + 128) >> 8;
+        tsr_difference_dcs(units, tsr_block_grid(tile.width, tile.height, 1));
+        memcpy(others, units, sizeof units);
+        for (int f = 0; f < 2; f++) assert_true(form[f]->inverse_dcs(f ? others : units, tile, q, to[f], scratch));
+        assert_memory_equal(to[0], to[1], count * sizeof to[0][0]);
+        for (size_t i = 0; i < count && q == 0; i++)
+            expect(tsr_abs(to[0][i] - mean[i]) < 80, "%d %d", to[0][i], mean[i]);
+        free(scratch);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(against_plain_blocks), cmocka_unit_test(small_errors), cmocka_unit_test(choices),
-        cmocka_unit_test(rough_costs),          cmocka_unit_test(forms),        cmocka_unit_test(textures),
-        cmocka_unit_test(dc_beyond_the_limit),  cmocka_unit_test(a_wide_row)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(against_plain_blocks),
+                                       cmocka_unit_test(small_errors),
+                                       cmocka_unit_test(choices),
+                                       cmocka_unit_test(rough_costs),
+                                       cmocka_unit_test(forms),
+                                       cmocka_unit_test(textures),
+                                       cmocka_unit_test(dc_beyond_the_limit),
+                                       cmocka_unit_test(a_wide_row),
+                                       cmocka_unit_test(dcs_apart),
+                                       cmocka_unit_test(means)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
