@@ -448,17 +448,6 @@ enum tsr_status tsr_put_stream(struct tsr_maker *m, const uint8_t *stream, size_
     return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has a residue, and no samples", m->frames_done);
 }
 
-/* A chunk that has the samples in place of a stream. Its check is 0: nobody but the proof reads it. */
-static enum tsr_status put_samples(struct tsr_maker *m, const uint8_t *raster, size_t size, struct tsr_error *error)
-{
-    static const uint8_t check[4];
-    uint8_t head[8] = {[4] = 'I', 'D', 'A', 'T'};
-    tsr_put_u32_be(head, (uint32_t)size);
-    TSR_TRY(put(m, head, sizeof head, error));
-    TSR_TRY(put(m, raster, size, error));
-    return put(m, check, sizeof check, error);
-}
-
 /* Writes the IDAT chunks of a PNG: the same as in the original, or new ones if the file is not to be that. PNG.md. */
 static enum tsr_status put_idat(struct tsr_maker *m, const uint8_t *raster, struct tsr_error *error)
 {
@@ -466,7 +455,7 @@ static enum tsr_status put_idat(struct tsr_maker *m, const uint8_t *raster, stru
                                          m->residues.size};
     if (!m->header->exact)
         return m->making.leaves_pixels
-                   ? put_samples(m, raster, parts.plain_size, error)
+                   ? tsr_png_write_samples(raster, parts.plain_size, m->output, error)
                    : tsr_png_write_raster(tsr_png_rows_of(m->header), m->header->parameters[TSR_PNG_COLOUR_TYPE],
                                           &m->work.crew, raster, m->output, error);
     const uint64_t limit = tsr_output_limit_of(m->output);

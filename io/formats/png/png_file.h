@@ -9,8 +9,8 @@
 struct tsr_input;
 void tsr_png_note_chunks(struct tsr_input *input, const uint8_t *file, size_t size);
 
-/* Whether bytes are the PNG that a header describes, which is not to be the original, but for its pixels: instead of
- * them it has an empty IDAT chunk at a byte. PNG.md 4. Errors: TSR_ERROR_CORRUPT. */
+/* Whether bytes are the PNG that a header describes, which is not to be the original, but for its pixels: the
+ * samples stand as they are in an IDAT chunk at a byte. PNG.md 4. Errors: TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_png_check_rest(const struct tsr_header *header, const uint8_t *file, size_t size, size_t at,
                                    struct tsr_error *error);
 

@@ -178,3 +178,14 @@ enum tsr_status tsr_png_write_raster(struct tsr_png_rows of, int colour_type, co
     tsr_bytes_free(&plain);
     return status;
 }
+
+enum tsr_status tsr_png_write_samples(const uint8_t *raster, size_t size, struct tsr_output *output,
+                                      struct tsr_error *error)
+{
+    static const uint8_t check[CHECK_BYTES];
+    uint8_t head[CHUNK_HEAD] = {[4] = 'I', 'D', 'A', 'T'};
+    tsr_put_u32_be(head, (uint32_t)size);
+    TSR_TRY(tsr_output_write(output, head, sizeof head, error));
+    TSR_TRY(tsr_output_write(output, raster, size, error));
+    return tsr_output_write(output, check, sizeof check, error);
+}

@@ -10,7 +10,13 @@
 enum tsr_status tsr_png_write_raster(struct tsr_png_rows of, int colour_type, const struct tsr_crew *crew,
                                      const uint8_t *raster, struct tsr_output *output, struct tsr_error *error);
 
-/* The memory that takes. */
+/* Writes a chunk that has the samples in place of a stream, and 0 for its check: nobody but the proof reads it.
+ * PNG.md 4.
+ */
+enum tsr_status tsr_png_write_samples(const uint8_t *raster, size_t size, struct tsr_output *output,
+                                      struct tsr_error *error);
+
+/* The memory that writing a raster takes. */
 uint64_t tsr_png_writing_memory(struct tsr_png_rows of);
 
 #endif
