@@ -210,6 +210,7 @@ struct tsr_coding {
 /* Replaces TSR_CODER_BY_EFFORT and effort 0 by what they stand for. tsr_encode_frame() begins with it. Errors:
  * TSR_ERROR_USAGE (a field is out of its range). */
 #define TSR_DC_CHOICE 1024
+#define TSR_NO_DC_PLANES 1 /* dc_choice: they never are */
 TSR_API enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *error);
 
 /* The lowest QP, in eighths, of samples of bits_stored bits: the finest step is 0.63 at every depth. The highest that

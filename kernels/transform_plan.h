@@ -87,7 +87,7 @@ TSR_HD struct tsr_transform_plan tsr_transform_plan(const struct tsr_image *imag
     plan.lapping = plan.lossy && effort >= TSR_EFFORT_TOOLS;
     plan.chooses = plan.lossy && effort >= TSR_EFFORT_CHOICE && !plan.fine;
     plan.classes = plan.chooses && coding->tune == TSR_TUNE_SSIM && coding->coder != TSR_CODER_CAVLC;
-    plan.dc_plane = plan.chooses && tsr_may_have_dc_planes(coding);
+    plan.dc_plane = plan.chooses && tsr_may_have_dc_planes(coding) && coding->dc_choice != TSR_NO_DC_PLANES;
     plan.choice_q = plan.qp_index;
     if (plan.lossy && coding->dc_choice > 0)
         plan.choice_q = tsr_max(

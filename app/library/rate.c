@@ -12,6 +12,7 @@
 #include "loss/levels.h"
 #include "loss/measure.h"
 #include "loss/range.h"
+#include "kernels/transform_plan.h"
 
 enum {
     TRIES_LIMIT = 11,         /* the coding that is written comes on top */
@@ -364,7 +365,7 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
     struct bracket b = {0};
     memset(best, 0, sizeof *best);
     /* The error rises with the QP where all tries have their DCs coded in the same way. */
-    s->coding.dc_choice = (uint16_t)(TSR_DC_CHOICE + lowest + (int32_t)q);
+    if (s->coding.dc_choice == 0) s->coding.dc_choice = (uint16_t)(TSR_DC_CHOICE + lowest + (int32_t)q);
     /* Two QPs next to each other, or two between which all is uneven. */
     while (s->tries < TRIES_LIMIT && !best->near) {
         struct tsr_coding coding = s->coding;
@@ -443,7 +444,14 @@ static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lo
         if (result.good) *coding = *lossless;
         if (result.good) return TSR_OK;
     }
-    TSR_TRY(search(s, first_q(s, result.measure), coding, &result, error));
+    const uint64_t lossless_bytes = result.measure;
+    TSR_TRY(search(s, first_q(s, lossless_bytes), coding, &result, error));
+    if (!result.near && !s->by_quality && tsr_may_have_dc_planes(&s->coding)) {
+        /* DC planes have one step in a whole frame (FORMAT.md 8.9): without them codings lie nearer to each other. */
+        s->coding.dc_choice = TSR_NO_DC_PLANES;
+        s->tries = 0;
+        TSR_TRY(search(s, first_q(s, lossless_bytes), coding, &result, error));
+    }
     if (s->by_size && !result.near) return fail_size(s, &result, error);
     if (either_tune && may_be_smaller(s, coding, &result)) TSR_TRY(try_without_tune(s, coding, &result, error));
     if (!result.good) *coding = *lossless;
