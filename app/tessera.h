@@ -193,8 +193,9 @@ struct tsr_coding {
     enum tsr_coder coder;
     bool lossy;
     uint8_t tune;         /* enum tsr_tune: if lossy, transform path. A decoder needs none */
-    uint16_t dc_choice;   /* if lossy, transform path. 0: qp_eighths decides whether DCs are a plane of their own; else
-                             this less TSR_DC_CHOICE does: codings that are compared decide alike. A decoder needs none */
+    uint16_t dc_choice;   /* if lossy, transform path, from effort 7 on. 0: qp_eighths decides whether DCs are a plane of
+                             their own; TSR_NO_DC_PLANES: they never are; else this less TSR_DC_CHOICE decides in place
+                             of qp_eighths, so that codings that are compared decide alike. A decoder needs none */
     uint8_t reserved[12]; /* 0: what is not is TSR_ERROR_USAGE */
     int32_t qp_eighths;   /* if lossy, transform path: -6 (bits_stored - 8) .. 51, times 8 */
     int effort;           /* 1 fastest .. 9 smallest; 0: TSR_EFFORT_DEFAULT. A decoder needs none */
@@ -206,11 +207,11 @@ struct tsr_coding {
 };
 #define TSR_EFFORT_DEFAULT 5
 #define TSR_MAX_ERROR_LIMIT 32767
+#define TSR_DC_CHOICE 1024
+#define TSR_NO_DC_PLANES 1
 
 /* Replaces TSR_CODER_BY_EFFORT and effort 0 by what they stand for. tsr_encode_frame() begins with it. Errors:
  * TSR_ERROR_USAGE (a field is out of its range). */
-#define TSR_DC_CHOICE 1024
-#define TSR_NO_DC_PLANES 1 /* dc_choice: they never are */
 TSR_API enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *error);
 
 /* The lowest QP, in eighths, of samples of bits_stored bits: the finest step is 0.63 at every depth. The highest that
