@@ -426,6 +426,7 @@ static enum tsr_status try_without_tune(struct search *s, struct tsr_coding *cod
     struct result plain;
     const int tries = s->tries;
     s->coding.tune = TSR_TUNE_PSNR;
+    s->coding.dc_choice = 0;
     s->tries = 0;
     TSR_TRY(search(s, first_q(s, 0), &other, &plain, error));
     s->tries += tries;
@@ -446,11 +447,17 @@ static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lo
     }
     const uint64_t lossless_bytes = result.measure;
     TSR_TRY(search(s, first_q(s, lossless_bytes), coding, &result, error));
-    if (!result.near && !s->by_quality && tsr_may_have_dc_planes(&s->coding)) {
-        /* DC planes have one step in a whole frame (FORMAT.md 8.9): without them codings lie nearer to each other. */
+    /* DC planes have one step in a whole frame (FORMAT.md 8.9): without them codings lie nearer to each other. */
+    if (!result.near && !s->by_level && tsr_may_have_dc_planes(&s->coding)) {
+        struct tsr_coding other;
+        struct result apart;
         s->coding.dc_choice = TSR_NO_DC_PLANES;
         s->tries = 0;
-        TSR_TRY(search(s, first_q(s, lossless_bytes), coding, &result, error));
+        TSR_TRY(search(s, first_q(s, lossless_bytes), &other, &apart, error));
+        if (apart.good && (!result.good || apart.measure > result.measure)) {
+            *coding = other;
+            result = apart;
+        }
     }
     if (s->by_size && !result.near) return fail_size(s, &result, error);
     if (either_tune && may_be_smaller(s, coding, &result)) TSR_TRY(try_without_tune(s, coding, &result, error));
