@@ -76,18 +76,18 @@ static unsigned bands_of(const struct tsr_png_form *r)
 static uint8_t filter_best(const uint8_t *row, const uint8_t *above, size_t bytes, size_t pixel_bytes, uint8_t *spare,
                            uint8_t *out)
 {
-    uint32_t least = 0;
-    uint8_t best = 0;
-    for (uint8_t type = 0; type < TSR_PNG_FILTERS; type++) {
+    uint64_t least = 0;
+    int best = 0;
+    for (int type = 0; type < TSR_PNG_FILTERS; type++) {
         uint8_t *const to = type == 0 ? out : spare;
         tsr_png_filter(type, row, above, bytes, pixel_bytes, to);
-        const uint32_t cost = tsr_png_cost(to, bytes);
+        const uint64_t cost = tsr_png_cost(to, bytes);
         if (type > 0 && cost >= least) continue;
         least = cost;
         best = type;
         if (to == spare) memcpy(out, spare, bytes);
     }
-    return best;
+    return (uint8_t)best;
 }
 
 /* Filters some rows of a pass. rows: room for three. */

@@ -27,7 +27,7 @@ void tsr_png_unfilter(int type, uint8_t *row, const uint8_t *above, size_t bytes
 void tsr_png_filter(int type, const uint8_t *row, const uint8_t *above, size_t bytes, size_t pixel_bytes, uint8_t *out);
 
 /* How far the bytes of a filtered row are from 0, modulo 256, in all. PNG.md 3. */
-uint32_t tsr_png_cost(const uint8_t *filtered, size_t bytes);
+uint64_t tsr_png_cost(const uint8_t *filtered, size_t bytes);
 
 /* Puts the samples of a row of a pass into the raster, or takes them from there. False: bits after the last sample of
  * the row are not 0. */

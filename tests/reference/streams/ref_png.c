@@ -299,11 +299,11 @@ static uint8_t *chosen_types(const struct ref_header *h, const uint8_t *rows)
         size_t row = 1 + ((h->columns - x0 + dx - 1) / dx * bits + 7) / 8;
         for (uint32_t y = passes[p][1]; y < h->rows; y += passes[p][3], at += row, next++) {
             uint64_t least = UINT64_MAX;
-            for (uint8_t type = 0; type < (is_plain ? 1 : 5); type++) {
+            for (unsigned type = 0; type < (is_plain ? 1U : 5U); type++) {
                 ref_filter_row(type, rows + at, y == passes[p][1] ? NULL : rows + at - row, row, step, filtered);
                 uint64_t cost = 0;
                 for (size_t i = 1; i < row; i++) cost += filtered[i] < 128 ? filtered[i] : 256u - filtered[i];
-                if (cost < least) *next = type;
+                if (cost < least) *next = (uint8_t)type;
                 if (cost < least) least = cost;
             }
         }
