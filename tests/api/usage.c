@@ -211,7 +211,7 @@ static void payloads(void)
     FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(&coding, &error));
     FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_check_image(NULL, &error));
-    coding = (struct tsr_coding){.reserved = {[13] = 1}};
+    coding = (struct tsr_coding){.reserved = {[11] = 1}};
     FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(&coding, &error));
     FAILS(TSR_ERROR_USAGE, tsr_encode_frame(engine, &good, &coding, raster, payload, &size, &error));
     coding = (struct tsr_coding){0};
