@@ -40,6 +40,7 @@ CODINGS = {"-1": (HUFFMAN, 1, False), "-2": (HUFFMAN, 2, False), "-5": (HUFFMAN,
 AVX2_DISPATCH, AVX512_DISPATCH = "    if (isa >= TSR_ISA_AVX2) return ", "    if (isa >= TSR_ISA_AVX512) return "
 EIGHT, BY_TURNS = "#if defined(TSR_EIGHT_BLOCKS)\n", "#if defined(TSR_SLICES_BY_TURNS)\n"
 BLOCKS, LAPPED, COEFFICIENTS = "kernels/blocks/blocks_form.h", "kernels/blocks/lapped_form.h", "kernels/slices/coefficients_form.h"
+CHOICE = "kernels/blocks/choice_form.h"
 
 
 def without(path, *lines):
@@ -109,8 +110,8 @@ FORMS = (
     ("lapped_avx2.c", "avx2", "plain C", "lapped_(cpu|avx2)", without("kernels/blocks/lapped_cpu.c", AVX2_DISPATCH + "&tsr_lapped_form_avx2;"),
      "encode Huffman -5,decode Huffman -5"),
     ("lapped_eight_avx2.h", "avx2", "the text for AVX2", "lapped_(cpu|avx2)",
-     plain_if(LAPPED, EIGHT, "    if (count >=", "    if (settle_eights", "    done ="), "encode Huffman -5,decode Huffman -5"),
-    ("rough_avx2.h", "avx2", "the text for AVX2", "lapped_(cpu|avx2)", plain_if(LAPPED, EIGHT, '#include "rough_avx2.h"', "    if (blocks->count"),
+     plain_if(LAPPED, EIGHT, "    if (count >=", "    if (settle_eights", "    if (!sink.values) done ="), "encode Huffman -5,decode Huffman -5"),
+    ("rough_avx2.h", "avx2", "the text for AVX2", "lapped_(cpu|avx2)", plain_if(CHOICE, EIGHT, '#include "rough_avx2.h"', "    if (blocks->count"),
      "encode Huffman -5"),
     ("choose_avx2.h", "avx2", "the text for AVX2", "lapped_(cpu|avx2)",
      without("kernels/blocks/lapped_avx2.c", '#define TSR_CHOOSE_TILE "choose_avx2.h"'), "encode Huffman -5"),
