@@ -35,40 +35,39 @@ static uint8_t paeth(int a, int b, int c)
 typedef int16_t lanes __attribute__((vector_size(16)));
 typedef uint8_t lane_bytes __attribute__((vector_size(8)));
 
-static inline lanes load_lanes(const uint8_t *bytes)
+/* No function takes or gives lanes by value: on i386 without SSE that changes with flags of the compiler. */
+#define MAGNITUDE(x) (((x) ^ (x) >> 15) - ((x) >> 15))
+#define CHOOSE(where, yes, no) (((yes) & (where)) | ((no) & ~(where)))
+
+static inline void load_lanes(const uint8_t *bytes, lanes *to)
 {
     lane_bytes eight;
     memcpy(&eight, bytes, sizeof eight);
-    return __builtin_convertvector(eight, lanes);
+    *to = __builtin_convertvector(eight, lanes);
 }
 
-static inline lanes magnitude(lanes x)
+static inline void paeth_lanes(const lanes *a, const lanes *b, const lanes *c, lanes *predicted)
 {
-    const lanes sign = x >> 15;
-    return (x ^ sign) - sign;
-}
-
-static inline lanes choose(lanes where, lanes yes, lanes no)
-{
-    return (yes & where) | (no & ~where);
-}
-
-static inline lanes paeth_lanes(lanes a, lanes b, lanes c)
-{
-    const lanes to_a = b - c, to_b = a - c, pa = magnitude(to_a), pb = magnitude(to_b), pc = magnitude(to_a + to_b);
-    const lanes is_b = pb < pa;
-    return choose(pc < choose(is_b, pb, pa), c, choose(is_b, b, a));
+    const lanes to_a = *b - *c, to_b = *a - *c, to_c = to_a + to_b;
+    const lanes pa = MAGNITUDE(to_a), pb = MAGNITUDE(to_b), pc = MAGNITUDE(to_c), is_b = pb < pa;
+    const lanes nearer = CHOOSE(is_b, *b, *a), is_c = pc < CHOOSE(is_b, pb, pa);
+    *predicted = CHOOSE(is_c, *c, nearer);
 }
 
 /* The pixels of a row that have eight bytes from their first one on. Returns the bytes of these pixels. */
 static inline size_t unfilter_pixels(int type, uint8_t *row, const uint8_t *above, size_t bytes,
                                      const size_t pixel_bytes)
 {
-    lanes a = {0}, c = {0};
+    lanes a = {0}, b, c = {0}, filtered, predicted;
     size_t i = 0;
     for (; i + sizeof(lane_bytes) <= bytes; i += pixel_bytes) {
-        const lanes b = load_lanes(above + i), predicted = type == 4 ? paeth_lanes(a, b, c) : (a + b) >> 1;
-        a = (load_lanes(row + i) + predicted) & 255;
+        load_lanes(above + i, &b);
+        load_lanes(row + i, &filtered);
+        if (type == 4)
+            paeth_lanes(&a, &b, &c, &predicted);
+        else
+            predicted = (a + b) >> 1;
+        a = (filtered + predicted) & 255;
         c = b;
         const lane_bytes eight = __builtin_convertvector(a, lane_bytes);
         memcpy(row + i, &eight, pixel_bytes);
