@@ -410,6 +410,17 @@ static enum tsr_status fail_size(const struct search *s, const struct result *re
                     name, (unsigned long long)s->limit, (unsigned long long)result->measure);
 }
 
+/* Searches once more, from the beginning, with what has changed in s->coding. */
+static enum tsr_status search_again(struct search *s, uint64_t lossless_bytes, struct tsr_coding *coding,
+                                    struct result *result, struct tsr_error *error)
+{
+    const int tries = s->tries;
+    s->tries = 0;
+    TSR_TRY(search(s, first_q(s, lossless_bytes), coding, result, error));
+    s->tries += tries;
+    return TSR_OK;
+}
+
 /* Whether a file can be smaller without --tune ssim: its PSNR decides, or it has colours, whose SSIM is the mean over
  * R, G and B, while the tune is for luma. */
 static bool may_be_smaller(const struct search *s, const struct tsr_coding *coding, const struct result *result)
@@ -424,12 +435,9 @@ static enum tsr_status try_without_tune(struct search *s, struct tsr_coding *cod
 {
     struct tsr_coding other;
     struct result plain;
-    const int tries = s->tries;
     s->coding.tune = TSR_TUNE_PSNR;
     s->coding.dc_choice = 0;
-    s->tries = 0;
-    TSR_TRY(search(s, first_q(s, 0), &other, &plain, error));
-    s->tries += tries;
+    TSR_TRY(search_again(s, 0, &other, &plain, error));
     if (!plain.good || plain.bytes >= result->bytes) return TSR_OK;
     *coding = other;
     *result = plain;
@@ -452,8 +460,7 @@ static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lo
         struct tsr_coding other;
         struct result apart;
         s->coding.dc_choice = TSR_NO_DC_PLANES;
-        s->tries = 0;
-        TSR_TRY(search(s, first_q(s, lossless_bytes), &other, &apart, error));
+        TSR_TRY(search_again(s, lossless_bytes, &other, &apart, error));
         if (apart.good && (!result.good || apart.measure > result.measure)) {
             *coding = other;
             result = apart;

@@ -192,13 +192,13 @@ static int magnitude_shift_of(const struct tsr_plane_work *work, bool dcs)
 static void train_pairs(struct tsr_plane_work *work, int shift, struct tsr_pair_model *model, tsr_pair_codes *codes)
 {
     struct tsr_encode_space *s = work->space;
-    const union tsr_entry_counts *counts = &s->counts[0].entries;
+    union tsr_entry_counts *counts = &s->counts[0].entries;
     memset(model, 0, sizeof *model);
     model->magnitude_shift = (uint8_t)shift;
     for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
         const int first = g * TSR_ENERGY_CLASSES;
-        model->tables[g] = (uint8_t)tsr_merge_cells(s->counts[0].entries.pair[first], TSR_ENERGY_CLASSES,
-                                                    TSR_PAIR_SYMBOLS, model->table_of + first, s->merge);
+        model->tables[g] = (uint8_t)tsr_merge_cells(counts->pair[first], TSR_ENERGY_CLASSES, TSR_PAIR_SYMBOLS,
+                                                    model->table_of + first, s->merge);
         for (int t = first; t < first + model->tables[g]; t++) {
             tsr_huffman_lengths(counts->pair[t], TSR_PAIR_SYMBOLS, model->lengths[t], s->huffman);
             tsr_huffman_codewords(model->lengths[t], TSR_PAIR_SYMBOLS, codes[t]);
@@ -210,12 +210,12 @@ static void train_rans(struct tsr_plane_work *work, int shift, struct tsr_coeffi
                        tsr_coefficient_codes *codes)
 {
     struct tsr_encode_space *s = work->space;
-    const union tsr_entry_counts *counts = &s->counts[0].entries;
+    union tsr_entry_counts *counts = &s->counts[0].entries;
     memset(model, 0, sizeof *model);
     model->magnitude_shift = (uint8_t)shift;
     for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
         const int first = g * TSR_ENERGY_CLASSES;
-        model->tables[g] = (uint8_t)tsr_merge_cells(s->counts[0].entries.coefficient[first], TSR_ENERGY_CLASSES,
+        model->tables[g] = (uint8_t)tsr_merge_cells(counts->coefficient[first], TSR_ENERGY_CLASSES,
                                                     TSR_COEFFICIENT_SYMBOLS, model->table_of + first, s->merge);
         for (int t = first; t < first + model->tables[g]; t++) {
             model->mantissa[t] =

@@ -18,25 +18,28 @@ static enum tsr_status parse_qp(const char *text, struct coding_options *o)
     return TSR_OK;
 }
 
-/* A PSNR in hundredths of a dB. */
-static enum tsr_status parse_psnr(const char *text, struct coding_options *o)
+/* A number in parts of 1/scale, of which it has a whole number. */
+static bool parse_parts(const char *text, double least, double most, uint32_t scale, uint32_t *parts)
 {
     double number;
-    if (!parse_number(text, 1, 200, &number) || fabs(number * 100 - round(number * 100)) > 1e-6)
+    if (!parse_number(text, least, most, &number) || fabs(number * scale - round(number * scale)) > 1e-6) return false;
+    *parts = (uint32_t)llround(number * scale);
+    return true;
+}
+
+static enum tsr_status parse_psnr(const char *text, struct coding_options *o)
+{
+    if (!parse_parts(text, 1, 200, 100, &o->compress.psnr_hundredths))
         return usage("--psnr wants 1 to 200 dB, with at most two digits after the point, not '%s'", text);
     o->compress.loss = TSR_LOSS_PSNR;
-    o->compress.psnr_hundredths = (uint32_t)llround(number * 100);
     return TSR_OK;
 }
 
-/* An SSIM in 1/10,000. */
 static enum tsr_status parse_ssim(const char *text, struct coding_options *o)
 {
-    double number;
-    if (!parse_number(text, 0.0001, 0.9999, &number) || fabs(number * 10000 - round(number * 10000)) > 1e-6)
+    if (!parse_parts(text, 0.0001, 0.9999, 10000, &o->compress.ssim_ten_thousandths))
         return usage("--ssim wants 0.0001 to 0.9999, with at most four digits after the point, not '%s'", text);
     o->compress.loss = TSR_LOSS_SSIM;
-    o->compress.ssim_ten_thousandths = (uint32_t)llround(number * 10000);
     return TSR_OK;
 }
 
