@@ -14,6 +14,7 @@
 #include "transform/status.h"
 #include "kernels/engine_cuda/engine_cuda.h"
 #include "kernels/engine.h"
+#include "kernels/gpu_load.h"
 #include "kernels/kept/kept_frames.h"
 #include "kernels/pool/large_stack.h"
 #include "kernels/pool/thread_pool.h"
@@ -42,12 +43,6 @@ enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr
 /* ---- Engines --------------------------------------------------------------------------------------------- */
 
 #if TSR_WITH_CUDA
-/* Files that wait for a GPU, besides those at work: with 16 threads 128 files are at work, enough for batches of 30
- * slices while others are read and written. 256 make them no larger, and cost a tenth of the rate or more, in fresh
- * memory. And how much memory they may hold. */
-enum { LEAST_WAITING = 48, MOST_WAITING = 240, WAITING_OF_THREAD = 7 };
-#define WAITING_BYTES ((size_t)1 << 30)
-
 /* CUDA's driver takes more of the stack than callers must have. */
 struct creating {
     struct tsr_pool *pool;
@@ -65,9 +60,11 @@ static void create_with_pool(void *context)
 
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
 {
-    const int wanted = WAITING_OF_THREAD * threads;
-    const int waiting = wanted < LEAST_WAITING ? LEAST_WAITING : wanted > MOST_WAITING ? MOST_WAITING : wanted;
-    struct tsr_pool *pool = tsr_pool_create_resting(threads, waiting, WAITING_BYTES);
+    const int wanted = TSR_WAITING_OF_THREAD * threads;
+    const int waiting = wanted < TSR_LEAST_WAITING  ? TSR_LEAST_WAITING
+                        : wanted > TSR_MOST_WAITING ? TSR_MOST_WAITING
+                                                    : wanted;
+    struct tsr_pool *pool = tsr_pool_create_resting(threads, waiting, TSR_WAITING_BYTES);
     snprintf(reason, reason_size, "no memory or threads");
     struct tsr_gpu_choice resolved = *gpus;
     struct tsr_coding coding;

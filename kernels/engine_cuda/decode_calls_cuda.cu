@@ -200,6 +200,7 @@ uint32_t decode_some(tsr_engine *engine, const tsr_image *image, tsr_decode_job 
     peeked_models *peeked = static_cast<peeked_models *>(workspace);
     decoding_call here = {engine, jobs};
     tsr_batch_call call = {};
+    call.decodes = true;
     tsr_tiling cut;
     const uint32_t count = frames_alike(g, image, jobs, frames, &cut, &call);
     if (count == 0) {

@@ -21,9 +21,6 @@ const char *const tsr_no_host_memory = "a frame takes more memory on its way to 
 namespace
 {
 
-/* The device memory that a batch may take: a batch of more slices gains nothing. */
-#define BATCH_BYTES ((size_t)2 << 30)
-
 /* Work space of files that wait for a GPU. Most is for the CPU engine and never touched, so it takes no memory. */
 #define KEPT_BYTES ((size_t)2 << 30)
 
@@ -164,7 +161,10 @@ bool find_devices(tsr_gathering *g, const tsr_gpu_choice *choice, char *reason, 
     if (g->devices < (choice->count > 0 ? choice->count : 1)) return false;
     if (choice->memory_bytes > 0) bound = (size_t)choice->memory_bytes;
     g->bounds.all = bound;
-    g->bounds.share = bound / TSR_DEVICE_SLOTS < BATCH_BYTES ? bound / TSR_DEVICE_SLOTS : BATCH_BYTES;
+    for (int decodes = 0; decodes < 2; decodes++) { /* half is for either kind of slots */
+        const size_t share = bound / 2 / (decodes ? TSR_DECODE_SLOTS : TSR_ENCODE_SLOTS);
+        g->bounds.share[decodes] = share < TSR_BATCH_BYTES ? share : TSR_BATCH_BYTES;
+    }
     if (cudaSetDevice(g->slots[0].device) == cudaSuccess) return true;
     cudaGetLastError();
     snprintf(reason, reason_size, "the CUDA device does not answer");
@@ -196,7 +196,7 @@ struct loading {
 
 /* CUDA loads kernels when they are first called. Those of a coding take 16 ms, in which no other call gets on. So they
  * are loaded here, while memory is pinned, and not when files wait for them. A flat image calls the same kernels as any
- * other. The slots get memory for full areas. What fails here fails again later, where it is reported. */
+ * other. The slots for encoding get memory for full areas. What fails here fails again later, where it is reported. */
 void *load_kernels(void *context)
 {
     const loading *const work = static_cast<const loading *>(context);
@@ -212,10 +212,11 @@ void *load_kernels(void *context)
     slice.columns = slice.rows = 512;
     const size_t worth = tsr_lay_batch_out(&p, &slice, work->coding, TSR_STOCK_BYTES / 2 / (512 * 512 * 2), NULL, NULL);
     const size_t bytes = tsr_lay_batch_out(&p, &image, work->coding, 1, NULL, NULL);
-    for (int i = 0; i < g->devices * TSR_DEVICE_SLOTS; i++) {
-        tsr_slot *const slot = &g->slots[i];
-        if (bytes > g->bounds.share || tsr_slot_grow(slot, bytes, worth, g->bounds.share) != cudaSuccess) break;
-        if (i % TSR_DEVICE_SLOTS > 0) continue;
+    for (int i = 0; i < g->devices * TSR_ENCODE_SLOTS; i++) {
+        const int number = i % TSR_ENCODE_SLOTS;
+        tsr_slot *const slot = &g->slots[i / TSR_ENCODE_SLOTS * TSR_DEVICE_SLOTS + number];
+        if (bytes > g->bounds.share[0] || tsr_slot_grow(slot, bytes, worth, g->bounds.share[0]) != cudaSuccess) break;
+        if (number > 0) continue;
         if (cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream) != cudaSuccess) break;
         tsr_lay_batch_out(&p, &image, work->coding, 1, NULL, slot->d_bytes);
         if (tsr_run_batch(&p, slot->stream) != cudaSuccess || cudaStreamSynchronize(slot->stream) != cudaSuccess) break;

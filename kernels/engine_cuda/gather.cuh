@@ -45,6 +45,7 @@ struct tsr_area;
 
 /* A call: consecutive frames of one caller. */
 struct tsr_batch_call {
+    bool decodes;
     uint32_t frames;
     size_t payload_bytes;          /* decoding: of models and tiles */
     bool has_lanes, has_transform; /* decoding: what must be prepared for */
@@ -106,7 +107,10 @@ struct tsr_gathering {
     pthread_mutex_t lock;   /* of what follows */
     pthread_cond_t turned;  /* a slot was given back, or it is another leader's turn */
     pthread_cond_t emptied; /* an area was given back, or a batch opened */
-    uint64_t next_ticket, turn;
+    struct {
+        uint64_t next_ticket, turn; /* of leaders */
+    } queue[2];                     /* of batches to encode; to decode */
+    int alone;                      /* leaders who wait for a whole device: no other one takes a slot */
     int devices;
     tsr_slot slots[TSR_DEVICES_LIMIT * TSR_DEVICE_SLOTS]; /* device by device */
     tsr_slot_bounds bounds;

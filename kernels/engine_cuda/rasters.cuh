@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As many slices of 512 x 512 as 16 threads have files at work. Copying a smaller raster to an area takes less time
- * than asking for a copy to the GPU; of larger ones there would be too few. */
-#define TSR_STOCK_BYTES ((size_t)64 << 20)
+#include "kernels/gpu_load.h"
+
+/* Copying a smaller raster to an area takes less time than asking for a copy to the GPU; of larger ones there would be
+ * too few. */
 #define TSR_STOCK_LEAST ((size_t)64 << 10)
 #define TSR_STOCK_MOST ((size_t)4 << 20)
 
