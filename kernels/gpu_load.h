@@ -53,6 +53,12 @@
 #define TSR_WAITING_BYTES ((size_t)1 << 30)
 #endif
 
+/* Where cores and GPUs share the work (auto): calls that wait for GPUs, for each thread, from which on others are the
+ * CPU engine's. */
+#ifndef TSR_SHARED_OF_THREAD
+#define TSR_SHARED_OF_THREAD 10
+#endif
+
 /* Threads at rest, for each seat, below which new files go before those that have begun (kernels/pool/seats.c). */
 #ifndef TSR_FEW_OF_THREAD
 #define TSR_FEW_OF_THREAD 4

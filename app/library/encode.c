@@ -140,12 +140,14 @@ static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct 
     return status;
 }
 
-/* What a lossy frame decodes to, from its payload in memory. */
-static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_frame *coded, uint8_t *raster,
-                                    struct tsr_error *error)
+/* What a lossy frame decodes to, from its payload in memory, and how it differs. The engine that codes makes it: the
+ * proof decodes what stands in the file, by what the caller has chosen. */
+static enum tsr_status decode_coded(struct encoding *e, const struct tsr_encode_job *from, uint8_t *raster,
+                                    struct tsr_difference *measured, struct tsr_error *error)
 {
     const struct tsr_image *image = &e->source->header.image;
-    struct tsr_engine *const decoder = e->encoded.decoder ? e->encoded.decoder : e->engine->cpu;
+    const struct tsr_coded_frame *const coded = &from->coded;
+    struct tsr_engine *const decoder = e->engine;
     size_t total = 0;
     for (uint32_t t = 0; t < coded->tiles; t++)
         for (int i = 0; i < coded->tile[t].segments; i++) total += coded->tile[t].segment[i].size;
@@ -156,6 +158,8 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
     job.tile = tiles;
     job.tiles = coded->tiles;
     job.raster = raster;
+    job.original = from->raster;
+    job.measured = &e->measured;
     const struct tsr_kept_ranges *const kept = tsr_kept_of(&e->source->header, &e->source->header.coding);
     const size_t space = tsr_kept_decode_workspace(decoder, image, kept, &job, 1);
     void *workspace = space ? decoder->ops->take_workspace(decoder, space) : NULL;
@@ -179,6 +183,11 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
     free(payload);
     free(tiles);
     decoder->ops->give_workspace(decoder, workspace);
+    *measured = job.difference;
+    if (status == TSR_OK && !job.is_measured) {
+        tsr_add_difference(image, &e->measured, from->raster, raster, measured);
+        tsr_add_ssim(tsr_isa(), image, &e->measured, from->raster, raster, measured);
+    }
     return status == TSR_ERROR_CORRUPT ? TSR_ERROR_INTERNAL : status;
 }
 
@@ -261,11 +270,9 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     const struct tsr_image *image = &e->source->header.image;
     if (e->encoded.estimates) TSR_TRY(add_estimate(e, job, error));
     if (e->source->header.coding.lossy) {
-        TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
+        struct tsr_difference measured;
         tsr_measure_frame(&e->source->windows, e->frames_done, &e->measured);
-        struct tsr_difference measured = {0};
-        tsr_add_difference(image, &e->measured, job->raster, e->decoded, &measured);
-        tsr_add_ssim(tsr_isa(), image, &e->measured, job->raster, e->decoded, &measured);
+        TSR_TRY(decode_coded(e, job, e->decoded, &measured, error));
         tsr_add_frame(&e->source->windows, e->frames_done, (uint64_t)image->columns * image->rows, &measured,
                       &e->difference, &e->encoded.own_window);
         if (e->encoded.profile) {
@@ -553,7 +560,6 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.source = source;
     e.writer = writer;
     e.encoded.profile = encoded->profile;
-    e.encoded.decoder = encoded->decoder;
     e.encoded.stops_if_longer = encoded->stops_if_longer;
     e.encoded.estimates = encoded->estimates;
     e.encoded.keeps_raster = encoded->keeps_raster;

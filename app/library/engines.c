@@ -111,7 +111,12 @@ static struct tsr_engine *try_cuda(const struct tsr_engine_options *options, int
                                    size_t reason_size)
 {
     struct tsr_wanted wanted;
-    struct tsr_gpu_choice gpus = {options->gpus, options->gpu_count, options->gpu_memory_bytes, NULL};
+    const bool shares = options->choice == TSR_ENGINE_AUTO;
+    struct tsr_gpu_choice gpus = {.number = options->gpus,
+                                  .count = options->gpu_count,
+                                  .memory_bytes = options->gpu_memory_bytes,
+                                  .shares = shares,
+                                  .wakes_later = shares && options->expected_bytes > 0};
     if (options->expected && tsr_want(options->expected, &wanted, NULL) == TSR_OK) gpus.coding = &wanted.coding;
     return create_cuda(&gpus, threads, reason, reason_size);
 }

@@ -26,7 +26,6 @@ struct tsr_encoded {
     uint64_t *profile;          /* in: NULL, or zeros that receive where the error is (measure.h) */
     enum tsr_coder coder;       /* in: as it was asked for, which lower efforts of a sparse image have, too */
     uint64_t longer;            /* out: bytes that the worst of the efforts that were tried would take more */
-    struct tsr_engine *decoder; /* in: what decodes frames with loss, to measure it; NULL: the CPU engine */
     bool stops_if_longer; /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_DECLINED */
     bool estimates;       /* in: how many bytes frames with loss would take without; */
     struct tsr_estimate estimate;     /* out: then that, else 0 */

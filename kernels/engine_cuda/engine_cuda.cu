@@ -3,6 +3,7 @@
  * go to the CPU engine inside. */
 #include "kernels/machine/device.cuh"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,7 @@ void give_workspace(tsr_engine *engine, void *workspace)
 size_t own_memory(const tsr_engine *engine, size_t bytes)
 {
     const tsr_cuda_engine *const cuda = tsr_cuda_engine_of(engine);
-    const size_t areas = (size_t)cuda->gathering.devices * TSR_DEVICE_AREAS;
+    const size_t areas = (size_t)cuda->gathering.claimed * TSR_DEVICE_AREAS;
     return engine->cpu->ops->own_memory(engine->cpu, bytes) + TSR_STOCK_BYTES +
            areas * tsr_gather_area_limit(&cuda->gathering, bytes);
 }
@@ -75,6 +76,7 @@ void times(tsr_engine *engine, tsr_engine_times *times)
 void destroy(tsr_engine *base)
 {
     tsr_cuda_engine *engine = tsr_cuda_engine_of(base);
+    if (engine->is_waking) pthread_join(engine->waker, NULL);
     tsr_slot_empty(&engine->resident);
     engine->base.cpu->ops->destroy(engine->base.cpu); /* with the pool */
     tsr_gather_end(&engine->gathering);
@@ -159,6 +161,7 @@ bool find_devices(tsr_gathering *g, const tsr_gpu_choice *choice, char *reason, 
     }
     snprintf(reason, reason_size, "%s", why);
     if (g->devices < (choice->count > 0 ? choice->count : 1)) return false;
+    if (g->claimed == 0) g->claimed = g->devices;
     if (choice->memory_bytes > 0) bound = (size_t)choice->memory_bytes;
     g->bounds.all = bound;
     for (int decodes = 0; decodes < 2; decodes++) { /* half is for either kind of slots */
@@ -225,53 +228,129 @@ void *load_kernels(void *context)
     return NULL;
 }
 
-void drop_memory(fresh_memory *fresh)
+/* Makes the engine ready to call its devices. Returns false, with the reason, if there are none. */
+bool wake(tsr_cuda_engine *engine, const tsr_gpu_choice *choice, char *reason, size_t reason_size)
 {
-    tsr_gather_drop(&fresh->areas);
-    free(fresh->stock);
+    tsr_gathering *const g = &engine->gathering;
+    fresh_memory fresh = {engine->base.pool};
+    loading work = {engine, choice->coding};
+    pthread_t toucher, loader;
+    const bool touches = tsr_start_thread(&toucher, touch_memory, &fresh) == 0;
+    const bool has_device = find_devices(g, choice, reason, reason_size);
+    __atomic_store_n(&fresh.is_unwanted, !has_device, __ATOMIC_RELAXED);
+    if (touches) pthread_join(toucher, NULL);
+    if (!has_device) {
+        tsr_gather_drop(&fresh.areas);
+        free(fresh.stock);
+        return false;
+    }
+    engine->resident.device = g->slots[0].device;
+    const bool loads = work.coding && tsr_start_thread(&loader, load_kernels, &work) == 0;
+    tsr_gather_pin(g, &fresh.areas);
+    tsr_stock_pin(&engine->stock, fresh.stock);
+    if (loads) pthread_join(loader, NULL);
+    __atomic_store_n(&engine->is_awake, true, __ATOMIC_RELEASE);
+    return true;
+}
+
+void *wake_later(void *context)
+{
+    tsr_cuda_engine *const engine = static_cast<tsr_cuda_engine *>(context);
+    char reason[256]; /* why the CPU engine goes on: nobody has asked for the GPU */
+    wake(engine, &engine->choice, reason, sizeof reason);
+    return NULL;
+}
+
+/* A copy of the choice, for when it is needed. */
+void take_choice(tsr_cuda_engine *engine, const tsr_gpu_choice *choice)
+{
+    engine->choice = *choice;
+    for (int i = 0; i < choice->count; i++) engine->numbers[i] = choice->number[i];
+    engine->choice.number = engine->numbers;
+    if (!choice->coding) return;
+    engine->coding = *choice->coding;
+    engine->choice.coding = &engine->coding;
+}
+
+/* Whether it is worth while to look for a device in the background: nothing is started for this. */
+bool has_driver(void)
+{
+#if defined(TSR_CUDA_EMULATED)
+    int devices = 0;
+    return cudaGetDeviceCount(&devices) == cudaSuccess;
+#else
+    int version = 0;
+    return cudaDriverGetVersion(&version) == cudaSuccess && version > 0;
+#endif
+}
+
+/* The devices that memory of the host is claimed for, before they are known: as many as the driver lists. */
+int count_claimed(const tsr_gpu_choice *choice)
+{
+    int count = 0;
+    DIR *const list = choice->count > 0 ? NULL : opendir("/proc/driver/nvidia/gpus");
+    for (const dirent *entry; list && (entry = readdir(list));) count += entry->d_name[0] != '.';
+    if (list) closedir(list);
+    if (choice->count > 0) count = choice->count;
+    return count < 1 ? 1 : count < TSR_DEVICES_LIMIT ? count : TSR_DEVICES_LIMIT;
 }
 
 } // namespace
+
+bool tsr_cuda_begin_share(tsr_cuda_engine *engine, size_t bytes)
+{
+    const unsigned seats = (unsigned)tsr_pool_threads(engine->base.pool), most = (3 * seats + 3) / 4;
+    if (!__atomic_load_n(&engine->is_awake, __ATOMIC_ACQUIRE)) {
+        __atomic_fetch_add(&engine->on_cpu, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    const bool is_full = __atomic_load_n(&engine->waiting, __ATOMIC_RELAXED) >= TSR_SHARED_OF_THREAD * seats ||
+                         __atomic_load_n(&engine->waiting_bytes, __ATOMIC_RELAXED) >= TSR_WAITING_BYTES / 4 * 3;
+    if (engine->shares && is_full) {
+        if (__atomic_fetch_add(&engine->on_cpu, 1, __ATOMIC_RELAXED) < most) return false;
+        __atomic_fetch_sub(&engine->on_cpu, 1, __ATOMIC_RELAXED);
+    }
+    __atomic_fetch_add(&engine->waiting, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&engine->waiting_bytes, bytes, __ATOMIC_RELAXED);
+    return true;
+}
+
+void tsr_cuda_end_share(tsr_cuda_engine *engine, size_t bytes, bool is_gpus)
+{
+    __atomic_fetch_sub(is_gpus ? &engine->waiting : &engine->on_cpu, 1, __ATOMIC_RELAXED);
+    if (is_gpus) __atomic_fetch_sub(&engine->waiting_bytes, bytes, __ATOMIC_RELAXED);
+}
 
 struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct tsr_gpu_choice *choice, char *reason,
                                           size_t reason_size)
 {
     static const tsr_gpu_choice any = {};
-    tsr_cuda_engine *engine = static_cast<tsr_cuda_engine *>(calloc(1, sizeof *engine));
-    fresh_memory fresh = {pool};
-    pthread_t toucher;
-    const bool touches = tsr_start_thread(&toucher, touch_memory, &fresh) == 0;
     if (!choice) choice = &any;
+    tsr_cuda_engine *engine = static_cast<tsr_cuda_engine *>(calloc(1, sizeof *engine));
+    struct tsr_engine *const cpu = tsr_cpu_engine_create(pool); /* has the pool now, in any case */
     snprintf(reason, reason_size, "there is no memory");
-    const bool has_device = engine && find_devices(&engine->gathering, choice, reason, reason_size);
-    __atomic_store_n(&fresh.is_unwanted, !has_device, __ATOMIC_RELAXED);
-    if (touches) pthread_join(toucher, NULL);
-    if (!has_device) {
-        drop_memory(&fresh);
-        free(engine);
-        tsr_pool_destroy(pool);
-        return NULL;
-    }
-    engine->base.cpu = tsr_cpu_engine_create(pool); /* has the pool now, in any case */
-    if (!engine->base.cpu) {
-        snprintf(reason, reason_size, "there is no memory");
-        drop_memory(&fresh);
+    if (!engine || !cpu) {
+        if (cpu) cpu->ops->destroy(cpu);
         free(engine);
         return NULL;
     }
-    engine->resident.device = engine->gathering.slots[0].device;
-    pthread_t loader;
-    loading work = {engine, choice->coding};
-    const bool loads = work.coding && tsr_start_thread(&loader, load_kernels, &work) == 0;
-    tsr_gather_begin(&engine->gathering, &fresh.areas);
-    tsr_stock_begin(&engine->stock, fresh.stock);
-    if (loads) pthread_join(loader, NULL);
     engine->base.ops = &cuda_engine_ops;
-    engine->base.pool = engine->base.cpu->pool;
+    engine->base.cpu = cpu;
+    engine->base.pool = cpu->pool;
     engine->base.frames_wanted = TSR_CUDA_FRAMES;
     engine->base.memory_bytes = SIZE_MAX;
-    tsr_cpu_engine_keep(engine->base.cpu, KEPT_BYTES);
-    return &engine->base;
+    tsr_cpu_engine_keep(cpu, KEPT_BYTES);
+    tsr_gather_begin(&engine->gathering);
+    tsr_stock_begin(&engine->stock);
+    engine->shares = choice->shares;
+    if (choice->wakes_later && choice->count <= TSR_DEVICES_LIMIT && has_driver()) {
+        take_choice(engine, choice);
+        engine->gathering.claimed = count_claimed(choice);
+        engine->is_waking = tsr_start_thread(&engine->waker, wake_later, engine) == 0;
+    }
+    if (engine->is_waking || wake(engine, choice, reason, reason_size)) return &engine->base;
+    destroy(&engine->base);
+    return NULL;
 }
 
 void tsr_cuda_engine_launch_by(struct tsr_engine *engine, int policy)

@@ -28,7 +28,8 @@ bool same_coding(const tsr_coding &a, const tsr_coding &b)
 bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
 {
     return a.decodes == b.decodes && tsr_alike_images(&a.image, &b.image) && same_coding(a.coding, b.coding) &&
-           a.launch_policy == b.launch_policy && a.tile_width == b.tile_width && a.tile_height == b.tile_height;
+           a.launch_policy == b.launch_policy && a.tile_width == b.tile_width && a.tile_height == b.tile_height &&
+           a.measures == b.measures;
 }
 
 /* ---- With the lock ------------------------------------------------------------------------------------------ */
@@ -36,6 +37,11 @@ bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
 /* An area has more bytes if a frame needs more. The first area that has no memory beforehand gets room for some calls
  * like its first one only: pinning memory takes a while, and there may be no second file. */
 enum { FIRST_CALLS = 16, AREA_SPARE = 64 };
+
+tsr_area *areas_end(tsr_gathering *g)
+{
+    return g->areas + (g->devices < g->claimed ? g->devices : g->claimed) * TSR_DEVICE_AREAS;
+}
 
 size_t device_room(const tsr_batch_call *call, uint32_t frames, size_t payload_bytes)
 {
@@ -64,7 +70,7 @@ bool takes_device(const tsr_gathering *g, const tsr_batch_call *call)
  * calls: the next one is open soon. */
 tsr_area *find_open(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batch_call *call)
 {
-    for (tsr_area *a = g->areas; a < g->areas + g->devices * TSR_DEVICE_AREAS; a++) {
+    for (tsr_area *a = g->areas; a < areas_end(g); a++) {
         const tsr_batch &b = a->batch;
         if (!a->is_open || !same_kind(b.kind, *kind)) continue;
         const uint32_t frames = b.frames + call->frames;
@@ -84,7 +90,7 @@ tsr_area *find_open(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batc
 tsr_area *take_area(tsr_gathering *g, size_t needed)
 {
     tsr_area *best = NULL;
-    for (tsr_area *a = g->areas; a < g->areas + g->devices * TSR_DEVICE_AREAS; a++)
+    for (tsr_area *a = g->areas; a < areas_end(g); a++)
         if (!a->is_taken && (!best || a->bytes > best->bytes)) best = a;
     if (!best || (best->bytes < needed && g->is_growing)) return NULL;
     best->is_taken = true;
@@ -209,6 +215,7 @@ cudaError_t open_batch(tsr_gathering *g, tsr_area *area, const tsr_batch_kind *k
     memset(&b, 0, sizeof b);
     b.kind = *kind;
     b.host = area->host;
+    b.host_end = area->host + area->bytes;
     join(&b, call);
     area->is_open = !takes_device(g, call);
     pthread_cond_broadcast(&g->emptied); /* a call that waits for an area may join */
@@ -229,9 +236,9 @@ bool has_areas_to_spare(tsr_gathering *g)
     enum { GATHERING_AREAS = 2 }; /* of each device */
     int count = 0;
     pthread_mutex_lock(&g->lock);
-    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) count += !g->areas[i].is_taken;
+    for (const tsr_area *a = g->areas; a < areas_end(g); a++) count += !a->is_taken;
     pthread_mutex_unlock(&g->lock);
-    return count >= g->devices * GATHERING_AREAS;
+    return count >= (areas_end(g) - g->areas) / TSR_DEVICE_AREAS * GATHERING_AREAS;
 }
 
 /* Takes the results of calls of one frame out of the area, but for those that may stay there; and wakes all callers but
@@ -323,7 +330,15 @@ void tsr_gather_drop(tsr_fresh_areas *fresh)
     for (uint8_t *host : fresh->host) free(host);
 }
 
-void tsr_gather_begin(tsr_gathering *g, tsr_fresh_areas *fresh)
+void tsr_gather_begin(tsr_gathering *g)
+{
+    tsr_make_lock(&g->lock);
+    pthread_cond_init(&g->turned, NULL);
+    pthread_cond_init(&g->emptied, NULL);
+    for (tsr_area &area : g->areas) pthread_cond_init(&area.moved, NULL);
+}
+
+void tsr_gather_pin(tsr_gathering *g, tsr_fresh_areas *fresh)
 {
     for (int i = 0; i < TSR_DEVICE_AREAS; i++) {
         if (!fresh->host[i] || tsr_area_pin(fresh->host[i], TSR_AREA_BYTES) != cudaSuccess) continue;
@@ -331,18 +346,14 @@ void tsr_gather_begin(tsr_gathering *g, tsr_fresh_areas *fresh)
         g->areas[i].bytes = TSR_AREA_BYTES;
     }
     cudaGetLastError(); /* an area without memory gets some when it is needed, or reports why not */
-    tsr_make_lock(&g->lock);
-    pthread_cond_init(&g->turned, NULL);
-    pthread_cond_init(&g->emptied, NULL);
-    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) pthread_cond_init(&g->areas[i].moved, NULL);
 }
 
 void tsr_gather_end(tsr_gathering *g)
 {
     for (int i = 0; i < g->devices * TSR_DEVICE_SLOTS; i++) tsr_slot_empty(&g->slots[i]);
-    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) {
-        tsr_area_free(g->areas[i].host);
-        pthread_cond_destroy(&g->areas[i].moved);
+    for (tsr_area &area : g->areas) {
+        tsr_area_free(area.host);
+        pthread_cond_destroy(&area.moved);
     }
     pthread_cond_destroy(&g->emptied);
     pthread_cond_destroy(&g->turned);
@@ -351,7 +362,7 @@ void tsr_gather_end(tsr_gathering *g)
 
 size_t tsr_gather_area_limit(const tsr_gathering *g, size_t memory_bytes)
 {
-    const size_t share = memory_bytes / 8 / ((size_t)g->devices * TSR_DEVICE_AREAS);
+    const size_t share = memory_bytes / 8 / ((size_t)g->claimed * TSR_DEVICE_AREAS);
     return share > TSR_AREA_BYTES ? share : TSR_AREA_BYTES;
 }
 
@@ -390,7 +401,7 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
         error = open_batch(g, area, kind, call);
     else
         join(&area->batch, call);
-    if (area->batch.frames >= WORTH_A_SLOT) pthread_cond_broadcast(&g->turned); /* its leader may wait for that */
+    if (area->batch.frames >= TSR_WORTH_A_SLOT) pthread_cond_broadcast(&g->turned); /* its leader may wait for that */
     *reason = g->failure;
     pthread_mutex_unlock(&g->lock);
 

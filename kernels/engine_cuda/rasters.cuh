@@ -24,8 +24,9 @@ struct tsr_raster_stock {
     uint32_t count, free_count, free_piece[TSR_STOCK_BYTES / TSR_STOCK_LEAST];
 };
 
-/* host: memory of tsr_area_touch, or NULL. */
-void tsr_stock_begin(tsr_raster_stock *stock, uint8_t *host);
+void tsr_stock_begin(tsr_raster_stock *stock);
+/* Pins the memory. host: of tsr_area_touch, or NULL. Other threads may ask for pieces meanwhile. */
+void tsr_stock_pin(tsr_raster_stock *stock, uint8_t *host);
 void tsr_stock_end(tsr_raster_stock *stock);
 
 /* Takes a piece of this size; NULL: there is no free one now. */
