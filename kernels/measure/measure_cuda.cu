@@ -131,7 +131,8 @@ __device__ __forceinline__ tsr_ssim_moments sum_up(const ssim_block &s, uint32_t
 /* A block for ACROSS x DOWN positions of a component, over all and then for each window. */
 __global__ void __launch_bounds__(THREADS) k_ssim(const tsr_measure_batch b, uint32_t blocks_across, uint32_t blocks)
 {
-    __shared__ ssim_block s;
+    TSR_DYNAMIC_SHARED(shared);
+    ssim_block &s = *reinterpret_cast<ssim_block *>(shared);
     const uint32_t number = blockIdx.x / blocks, place = blockIdx.x - number * blocks;
     const uint32_t frame = number / b.image.components, component = number - frame * b.image.components;
     const uint32_t first_across = place % blocks_across * ACROSS, first_down = place / blocks_across * DOWN;
@@ -205,5 +206,6 @@ int tsr_cuda_measure(const struct tsr_measure_batch *b, cudaStream_t stream)
                    blocks = across * ((tsr_ssim_positions(b->image.rows) + DOWN - 1) / DOWN);
     TSR_CUDA_TRY(cudaMemsetAsync(b->sums, 0, b->frames * sizeof *b->sums, stream));
     TSR_CUDA_TRY(tsr_launch(k_differences, b->frames * parts, THREADS, 0, stream, *b, parts, words));
-    return tsr_launch(k_ssim, b->frames * b->image.components * blocks, THREADS, 0, stream, *b, across, blocks);
+    return tsr_launch(k_ssim, b->frames * b->image.components * blocks, THREADS, sizeof(ssim_block), stream, *b, across,
+                      blocks);
 }

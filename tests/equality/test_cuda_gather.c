@@ -147,7 +147,7 @@ static void borrow_once(void *context, unsigned index)
 /* Of results that are held at the same time some are lent; the others are copied because memory is scarce. */
 TEST(borrowed_results)
 {
-    enum { HELD = 14 }; /* more than there are areas to lend */
+    enum { HELD = 20 }; /* more than there are areas to lend */
     static const int first = 0;
     const struct tsr_gpu_choice one = {&first, 1, 0, NULL};
     char reason[256];
