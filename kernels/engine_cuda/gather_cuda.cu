@@ -283,8 +283,9 @@ void lead(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_step
     pthread_mutex_lock(&g->lock);
     auto &queue = g->queue[decodes];
     const uint64_t ticket = queue.next_ticket++;
-    g->alone += alone;
-    while (ticket != queue.turn || !may_start(g, area) || !(batch->slot = take_slot(g, decodes, alone)))
+    while (ticket != queue.turn) pthread_cond_wait(&g->turned, &g->lock);
+    g->alone += alone; /* now that no leader before it waits for a slot */
+    while (!may_start(g, area) || !(batch->slot = take_slot(g, decodes, alone)))
         pthread_cond_wait(&g->turned, &g->lock);
     queue.turn++;
     g->alone -= alone;
