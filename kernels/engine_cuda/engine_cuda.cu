@@ -272,16 +272,13 @@ void take_choice(tsr_cuda_engine *engine, const tsr_gpu_choice *choice)
     engine->choice.coding = &engine->coding;
 }
 
-/* Whether it is worth while to look for a device in the background: nothing is started for this. */
+/* Whether there may be a device: nothing is started for this. */
 bool has_driver(void)
 {
-#if defined(TSR_CUDA_EMULATED)
-    int devices = 0;
-    return cudaGetDeviceCount(&devices) == cudaSuccess;
-#else
     int version = 0;
-    return cudaDriverGetVersion(&version) == cudaSuccess && version > 0;
-#endif
+    const bool has = cudaDriverGetVersion(&version) == cudaSuccess && version > 0;
+    cudaGetLastError();
+    return has;
 }
 
 /* The devices that memory of the host is claimed for, before they are known: as many as the driver lists. */

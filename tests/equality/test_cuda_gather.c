@@ -232,6 +232,33 @@ TEST(bounds_of_memory)
     assert_true(seen_none && seen_all);
 }
 
+/* Calls that cores and GPUs share, from before the GPUs are awake until they have done some. */
+TEST(shared_with_cores)
+{
+    char reason[256];
+    const struct tsr_gpu_choice gpus = {.shares = true, .wakes_later = true};
+    struct tsr_engine *engine = must(create_engine(&gpus, reason, sizeof reason));
+    struct tsr_engine_times times;
+    do {
+        times = call_all(engine);
+        print_message("GPUs encode %d of %d calls, and decode %d\n", (int)times.encode.frames, CALLS,
+                      (int)times.decode.frames);
+    } while (times.encode.frames == 0 || times.decode.frames == 0);
+    engine->ops->destroy(engine);
+    engine = must(create_engine(&gpus, reason, sizeof reason));
+    engine->ops->destroy(engine); /* while it wakes */
+#if defined(TSR_CUDA_EMULATED)
+    setenv("TSR_EMULATE_NO_DEVICE", "1", 1);
+    assert_null(create_engine(&gpus, reason, sizeof reason));
+    unsetenv("TSR_EMULATE_NO_DEVICE");
+#endif
+    const int missing = 200;
+    const struct tsr_gpu_choice none = {.number = &missing, .count = 1, .shares = true, .wakes_later = true};
+    engine = must(create_engine(&none, reason, sizeof reason));
+    assert_int_equal(call_all(engine).encode.frames, 0);
+    engine->ops->destroy(engine);
+}
+
 TEST(what_does_not_fit_is_said)
 {
     char reason[256];
@@ -287,6 +314,7 @@ int main(void)
                                        cmocka_unit_test(many_frames),
                                        cmocka_unit_test(bounds_of_memory),
                                        cmocka_unit_test(what_does_not_fit_is_said),
+                                       cmocka_unit_test(shared_with_cores),
                                        cmocka_unit_test(several_devices)};
     if (!has_device()) return SKIPPED;
     return cmocka_run_group_tests(tests, make_calls, free_calls);
