@@ -128,7 +128,8 @@ struct tsr_gpu_choice {
     uint64_t memory_bytes; /* of each one, for all that is worked on there; 0: half of what is free at first. A frame
                               that takes more is the CPU engine's */
     const struct tsr_coding *coding; /* that images will be encoded with, NULL if that is not known: what loads its
-                                        kernels, if it is lossless, before the first image waits for them */
+                                        kernels, and reserves memory, before the first image waits for them */
+    bool decodes;                    /* the same of decoding */
     bool shares;                     /* the CPU engine does what finds enough waiting for GPUs */
     bool wakes_later; /* and all, until the GPUs are awake: if there seems to be one, creating does not wait for it */
 };

@@ -125,7 +125,12 @@ static struct tsr_engine *try_cuda(const struct tsr_engine_options *options, int
                                   .memory_bytes = options->gpu_memory_bytes,
                                   .shares = shares,
                                   .wakes_later = shares && options->expected_bytes > 0};
-    if (options->expected && tsr_want(options->expected, &wanted, NULL) == TSR_OK) gpus.coding = &wanted.coding;
+    if (options->expected && tsr_want(options->expected, &wanted, NULL) == TSR_OK) {
+        gpus.coding = &wanted.coding;
+        gpus.decodes = wanted.verify == TSR_VERIFY_ENGINE || wanted.coding.lossy;
+    } else {
+        gpus.decodes = options->expected_bytes > 0;
+    }
     return create_cuda(&gpus, threads, reason, reason_size);
 }
 

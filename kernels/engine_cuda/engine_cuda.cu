@@ -195,34 +195,95 @@ void *touch_memory(void *context)
 struct loading {
     tsr_cuda_engine *engine;
     const tsr_coding *coding;
+    bool decodes;
 };
 
-/* CUDA loads kernels when they are first called. Those of a coding take 16 ms, in which no other call gets on. So they
- * are loaded here, while memory is pinned, and not when files wait for them. A flat image calls the same kernels as any
- * other. The slots for encoding get memory for full areas. What fails here fails again later, where it is reported. */
-void *load_kernels(void *context)
+/* An image whose batches call the same kernels as those of any other, flat as it is; and slices, which memory of slots
+ * is for, as many as an area holds. */
+tsr_image small_image(uint32_t side)
 {
-    const loading *const work = static_cast<const loading *>(context);
-    tsr_gathering *const g = &work->engine->gathering;
     tsr_image image = {};
-    image.columns = image.rows = 64;
+    image.columns = image.rows = side;
     image.frames = image.components = 1;
     image.bits_allocated = image.bits_stored = 16;
     image.high_bit = 15;
-    if (work->coding->lossy || !tsr_can_encode(&image, work->coding)) return NULL;
+    return image;
+}
+
+enum { SMALL_SIDE = 64, SLICE_SIDE = 512, SLICES = TSR_AREA_BYTES / (2 * SLICE_SIDE * SLICE_SIDE) };
+
+/* Gives each slot of a kind memory for full batches. False: there is not so much. */
+bool reserve_slots(tsr_gathering *g, bool decodes, size_t bytes, size_t worth)
+{
+    for (int d = 0; d < g->devices; d++)
+        for (int i = 0; i < (decodes ? TSR_DECODE_SLOTS : TSR_ENCODE_SLOTS); i++) {
+            tsr_slot *const slot = &g->slots[d * TSR_DEVICE_SLOTS + (decodes ? TSR_ENCODE_SLOTS : 0) + i];
+            if (bytes > g->bounds.share[decodes] ||
+                tsr_slot_grow(slot, bytes, worth, g->bounds.share[decodes]) != cudaSuccess)
+                return false;
+        }
+    return true;
+}
+
+/* Encodes an image on a device. */
+cudaError_t load_encoder(const tsr_slot *slot, const tsr_image *image, const tsr_coding *coding, size_t bytes)
+{
     tsr_predict_batch p;
-    tsr_image slice = image;
-    slice.columns = slice.rows = 512;
-    const size_t worth = tsr_lay_batch_out(&p, &slice, work->coding, TSR_STOCK_BYTES / 2 / (512 * 512 * 2), NULL, NULL);
-    const size_t bytes = tsr_lay_batch_out(&p, &image, work->coding, 1, NULL, NULL);
-    for (int i = 0; i < g->devices * TSR_ENCODE_SLOTS; i++) {
-        const int number = i % TSR_ENCODE_SLOTS;
-        tsr_slot *const slot = &g->slots[i / TSR_ENCODE_SLOTS * TSR_DEVICE_SLOTS + number];
-        if (bytes > g->bounds.share[0] || tsr_slot_grow(slot, bytes, worth, g->bounds.share[0]) != cudaSuccess) break;
-        if (number > 0) continue;
-        if (cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream) != cudaSuccess) break;
-        tsr_lay_batch_out(&p, &image, work->coding, 1, NULL, slot->d_bytes);
-        if (tsr_run_batch(&p, slot->stream) != cudaSuccess || cudaStreamSynchronize(slot->stream) != cudaSuccess) break;
+    TSR_CUDA_TRY(cudaSetDevice(slot->device));
+    TSR_CUDA_TRY(cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream));
+    tsr_lay_batch_out(&p, image, coding, 1, NULL, slot->d_bytes);
+    TSR_CUDA_TRY(tsr_run_batch(&p, slot->stream));
+    return cudaStreamSynchronize(slot->stream);
+}
+
+/* Decodes what is no frame, and measures it. */
+cudaError_t load_decoder(const tsr_slot *slot, const tsr_image *image, const tsr_tiling *cut, size_t bytes,
+                         bool measures)
+{
+    tsr_cuda_decode_batch b;
+    tsr_measure_batch m;
+    TSR_CUDA_TRY(cudaSetDevice(slot->device));
+    TSR_CUDA_TRY(cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream));
+    const size_t used = tsr_cuda_decode_lay_out(&b, image, cut, 1, true, true, 0, NULL, NULL, slot->d_bytes);
+    TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_frames(&b, slot->stream));
+    if (measures) {
+        tsr_cuda_measure_lay_out(&m, image, 1, b.rasters, slot->d_bytes + used);
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_measure(&m, slot->stream));
+    }
+    return cudaStreamSynchronize(slot->stream);
+}
+
+/* CUDA loads kernels when they are first called. Those of a coding take 16 ms, in which no other call gets on. So they
+ * are loaded here, while memory is pinned, and not when files wait for them; and slots get memory for full areas. What
+ * fails here fails again later, where it is reported. */
+void *load_kernels(void *context)
+{
+    const loading *const work = static_cast<const loading *>(context);
+    const tsr_coding *const coding = work->coding;
+    tsr_gathering *const g = &work->engine->gathering;
+    const tsr_image image = small_image(SMALL_SIDE), slice = small_image(SLICE_SIDE);
+    const tsr_tiling cut = tsr_cut_tiles(&image, 1), slice_cut = tsr_cut_tiles(&slice, 1);
+    const bool measures = coding && coding->lossy;
+    tsr_predict_batch p;
+    tsr_cuda_decode_batch b;
+    tsr_measure_batch m;
+    if (coding && tsr_can_encode(&image, coding)) {
+        const size_t worth = tsr_lay_batch_out(&p, &slice, coding, SLICES, NULL, NULL),
+                     bytes = tsr_lay_batch_out(&p, &image, coding, 1, NULL, NULL);
+        bool goes_on = reserve_slots(g, false, bytes, worth);
+        for (int d = 0; d < g->devices && goes_on; d++)
+            goes_on = load_encoder(&g->slots[d * TSR_DEVICE_SLOTS], &image, coding, bytes) == cudaSuccess;
+    }
+    const auto all_bytes = [&](const tsr_image &one, const tsr_tiling &its_cut, uint32_t frames) {
+        return tsr_cuda_decode_lay_out(&b, &one, &its_cut, frames, true, true, 0, NULL, NULL, NULL) +
+               (measures ? tsr_cuda_measure_lay_out(&m, &one, frames, NULL, NULL) : 0);
+    };
+    if (work->decodes) {
+        const size_t bytes = all_bytes(image, cut, 1), worth = all_bytes(slice, slice_cut, SLICES);
+        bool goes_on = reserve_slots(g, true, bytes, worth);
+        for (int d = 0; d < g->devices && goes_on; d++)
+            goes_on = load_decoder(&g->slots[d * TSR_DEVICE_SLOTS + TSR_ENCODE_SLOTS], &image, &cut, bytes, measures) ==
+                      cudaSuccess;
     }
     cudaGetLastError();
     return NULL;
@@ -233,7 +294,7 @@ bool wake(tsr_cuda_engine *engine, const tsr_gpu_choice *choice, char *reason, s
 {
     tsr_gathering *const g = &engine->gathering;
     fresh_memory fresh = {engine->base.pool};
-    loading work = {engine, choice->coding};
+    loading work = {engine, choice->coding, choice->decodes};
     pthread_t toucher, loader;
     const bool touches = tsr_start_thread(&toucher, touch_memory, &fresh) == 0;
     const bool has_device = find_devices(g, choice, reason, reason_size);
@@ -245,7 +306,7 @@ bool wake(tsr_cuda_engine *engine, const tsr_gpu_choice *choice, char *reason, s
         return false;
     }
     engine->resident.device = g->slots[0].device;
-    const bool loads = work.coding && tsr_start_thread(&loader, load_kernels, &work) == 0;
+    const bool loads = (work.coding || work.decodes) && tsr_start_thread(&loader, load_kernels, &work) == 0;
     tsr_gather_pin(g, &fresh.areas);
     tsr_stock_pin(&engine->stock, fresh.stock);
     if (loads) pthread_join(loader, NULL);

@@ -241,9 +241,9 @@ TEST(shared_with_cores)
     struct tsr_engine_times times;
     do {
         times = call_all(engine);
-        print_message("GPUs encode %d of %d calls, and decode %d\n", (int)times.encode.frames, CALLS,
-                      (int)times.decode.frames);
     } while (times.encode.frames == 0 || times.decode.frames == 0);
+    print_message("GPUs encode %d of %d calls, and decode %d\n", (int)times.encode.frames, CALLS,
+                  (int)times.decode.frames);
     engine->ops->destroy(engine);
     engine = must(create_engine(&gpus, reason, sizeof reason));
     engine->ops->destroy(engine); /* while it wakes */
