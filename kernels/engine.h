@@ -130,8 +130,8 @@ struct tsr_gpu_choice {
     const struct tsr_coding *coding; /* that images will be encoded with, NULL if that is not known: what loads its
                                         kernels, and reserves memory, before the first image waits for them */
     bool decodes;                    /* the same of decoding */
-    bool shares;                     /* the CPU engine does what finds enough waiting for GPUs */
-    bool wakes_later; /* and all, until the GPUs are awake: if there seems to be one, creating does not wait for it */
+    bool wakes_later; /* if there seems to be one, creating does not wait for it: until it is awake, the CPU engine does
+                         all */
 };
 
 /* Engines begin with this. */

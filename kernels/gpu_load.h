@@ -5,12 +5,12 @@
 
 /* Slots of a device, by what batches do: one batch's kernels run beside another's copies. More slots for encoding make
  * smaller batches, which gain nothing. A batch to decode takes as long with 500 slices as with 27, since a slice's
- * lanes are few threads for long, so that more batches at once decode more. */
+ * lanes are few threads for long, so that more batches at once decode more. With 8 slots for it they are smaller, and gain nothing more. */
 #ifndef TSR_ENCODE_SLOTS
 #define TSR_ENCODE_SLOTS 2
 #endif
 #ifndef TSR_DECODE_SLOTS
-#define TSR_DECODE_SLOTS 8
+#define TSR_DECODE_SLOTS 4
 #endif
 
 /* Areas of a device, and their bytes: of batches in slots, that gather, and that callers take results from. */
@@ -32,6 +32,11 @@
 #define TSR_BATCH_BYTES ((size_t)2 << 30)
 #endif
 
+/* Work space of files that wait for a GPU. Most is for the CPU engine and never touched, so it takes no memory. */
+#ifndef TSR_KEPT_BYTES
+#define TSR_KEPT_BYTES ((size_t)2 << 30)
+#endif
+
 /* Pinned memory for rasters: as many slices of 512 x 512 as 16 threads have files at work when they encode. */
 #ifndef TSR_STOCK_BYTES
 #define TSR_STOCK_BYTES ((size_t)64 << 20)
@@ -51,12 +56,6 @@
 #endif
 #ifndef TSR_WAITING_BYTES
 #define TSR_WAITING_BYTES ((size_t)1 << 30)
-#endif
-
-/* Where cores and GPUs share the work (auto): calls that wait for GPUs, for each thread, from which on others are the
- * CPU engine's. */
-#ifndef TSR_SHARED_OF_THREAD
-#define TSR_SHARED_OF_THREAD 10
 #endif
 
 /* Threads at rest, for each seat, below which new files go before those that have begun (kernels/pool/seats.c). */

@@ -119,12 +119,10 @@ static struct tsr_engine *try_cuda(const struct tsr_engine_options *options, int
                                    size_t reason_size)
 {
     struct tsr_wanted wanted;
-    const bool shares = options->choice == TSR_ENGINE_AUTO;
     struct tsr_gpu_choice gpus = {.number = options->gpus,
                                   .count = options->gpu_count,
                                   .memory_bytes = options->gpu_memory_bytes,
-                                  .shares = shares,
-                                  .wakes_later = shares && options->expected_bytes > 0};
+                                  .wakes_later = options->choice == TSR_ENGINE_AUTO && options->expected_bytes > 0};
     if (options->expected && tsr_want(options->expected, &wanted, NULL) == TSR_OK) {
         gpus.coding = &wanted.coding;
         gpus.decodes = wanted.verify == TSR_VERIFY_ENGINE || wanted.coding.lossy;

@@ -12,10 +12,7 @@ struct tsr_cuda_engine {
     int launch_policy; /* of tsr_launch_policies */
     tsr_raster_stock stock;
     tsr_slot resident; /* of tsr_cuda_encode_resident; its memory has no bound */
-    /* Between engines */
-    bool shares, is_awake;    /* is_awake: atomic */
-    unsigned waiting, on_cpu; /* calls at GPUs; calls that were the CPU engine's share; atomic */
-    size_t waiting_bytes;     /* what the former hold; atomic */
+    bool is_awake;     /* atomic */
     /* Waking in the background, where the choice stands until then. */
     bool is_waking;
     pthread_t waker;
@@ -24,11 +21,8 @@ struct tsr_cuda_engine {
     int numbers[TSR_DEVICES_LIMIT];
 };
 
-/* Whether a call is the GPUs'; tsr_cuda_end_share must follow, with the same. bytes: what the call holds. Calls are
- * shared so: they are the GPUs' until as many wait there as are worth it; then the CPU engine's, until three quarters
- * of the seats have such calls. The other seats bring GPUs new work. */
-bool tsr_cuda_begin_share(tsr_cuda_engine *engine, size_t bytes);
-void tsr_cuda_end_share(tsr_cuda_engine *engine, size_t bytes, bool is_gpus);
+/* Until it is, all calls are the CPU engine's. */
+bool tsr_cuda_is_awake(const tsr_cuda_engine *engine);
 
 /* Work space of a frame, whichever engine codes it. */
 size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding);

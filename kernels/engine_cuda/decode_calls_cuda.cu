@@ -303,17 +303,13 @@ size_t tsr_cuda_decode_space(const tsr_engine *engine, const tsr_image *image, c
 tsr_status tsr_cuda_decode(tsr_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames,
                            void *workspace)
 {
-    tsr_cuda_engine *const cuda = tsr_cuda_engine_of(engine);
-    const size_t held = frames * 2 * (size_t)(tsr_frame_bits(image) / 8);
-    const bool is_gpus = tsr_cuda_begin_share(cuda, held);
-    if (!is_gpus)
+    if (!tsr_cuda_is_awake(tsr_cuda_engine_of(engine)))
         decode_on_cpu(engine, image, jobs, frames, workspace, NULL);
     else if (!tsr_cuda_can_decode(image))
         decode_on_cpu(engine, image, jobs, frames, workspace, "the GPU does not decode samples of 1 or 32 bits");
     else
         for (uint32_t first = 0; first < frames;)
             first += decode_some(engine, image, jobs + first, frames - first, workspace);
-    tsr_cuda_end_share(cuda, held, is_gpus);
     for (uint32_t i = 0; i < frames; i++)
         if (jobs[i].status != TSR_OK) return jobs[i].status;
     return TSR_OK;

@@ -390,13 +390,9 @@ void tsr_cuda_give_coded(tsr_engine *engine, tsr_encode_job *job)
 tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
                            uint32_t frames, void *workspace)
 {
-    tsr_cuda_engine *const cuda = tsr_cuda_engine_of(engine);
-    const size_t held = frames * 2 * (size_t)(tsr_frame_bits(image) / 8);
-    const bool is_gpus = tsr_cuda_begin_share(cuda, held);
-    if (is_gpus)
+    if (tsr_cuda_is_awake(tsr_cuda_engine_of(engine)))
         encode_on_gpus(engine, image, coding, jobs, frames, workspace);
     else
         encode_on_cpu(engine, image, coding, jobs, frames, workspace, NULL);
-    tsr_cuda_end_share(cuda, held, is_gpus);
     return TSR_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "calls.cuh"
 
@@ -21,9 +22,6 @@ const char *const tsr_no_host_memory = "a frame takes more memory on its way to 
 
 namespace
 {
-
-/* Work space of files that wait for a GPU. Most is for the CPU engine and never touched, so it takes no memory. */
-#define KEPT_BYTES ((size_t)2 << 30)
 
 /* ---- The engine's operations ---------------------------------------------------------------------------- */
 
@@ -333,13 +331,15 @@ void take_choice(tsr_cuda_engine *engine, const tsr_gpu_choice *choice)
     engine->choice.coding = &engine->coding;
 }
 
-/* Whether there may be a device: nothing is started for this. */
+/* Whether there may be a device. CUDA is not asked: its first call takes 0.1 s. */
 bool has_driver(void)
 {
-    int version = 0;
-    const bool has = cudaDriverGetVersion(&version) == cudaSuccess && version > 0;
-    cudaGetLastError();
-    return has;
+#if defined(TSR_CUDA_EMULATED)
+    int devices = 0;
+    return cudaGetDeviceCount(&devices) == cudaSuccess;
+#else
+    return access("/dev/nvidiactl", F_OK) == 0;
+#endif
 }
 
 /* The devices that memory of the host is claimed for, before they are known: as many as the driver lists. */
@@ -355,28 +355,9 @@ int count_claimed(const tsr_gpu_choice *choice)
 
 } // namespace
 
-bool tsr_cuda_begin_share(tsr_cuda_engine *engine, size_t bytes)
+bool tsr_cuda_is_awake(const tsr_cuda_engine *engine)
 {
-    const unsigned seats = (unsigned)tsr_pool_threads(engine->base.pool), most = (3 * seats + 3) / 4;
-    if (!__atomic_load_n(&engine->is_awake, __ATOMIC_ACQUIRE)) {
-        __atomic_fetch_add(&engine->on_cpu, 1, __ATOMIC_RELAXED);
-        return false;
-    }
-    const bool is_full = __atomic_load_n(&engine->waiting, __ATOMIC_RELAXED) >= TSR_SHARED_OF_THREAD * seats ||
-                         __atomic_load_n(&engine->waiting_bytes, __ATOMIC_RELAXED) >= TSR_WAITING_BYTES / 4 * 3;
-    if (engine->shares && is_full) {
-        if (__atomic_fetch_add(&engine->on_cpu, 1, __ATOMIC_RELAXED) < most) return false;
-        __atomic_fetch_sub(&engine->on_cpu, 1, __ATOMIC_RELAXED);
-    }
-    __atomic_fetch_add(&engine->waiting, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&engine->waiting_bytes, bytes, __ATOMIC_RELAXED);
-    return true;
-}
-
-void tsr_cuda_end_share(tsr_cuda_engine *engine, size_t bytes, bool is_gpus)
-{
-    __atomic_fetch_sub(is_gpus ? &engine->waiting : &engine->on_cpu, 1, __ATOMIC_RELAXED);
-    if (is_gpus) __atomic_fetch_sub(&engine->waiting_bytes, bytes, __ATOMIC_RELAXED);
+    return __atomic_load_n(&engine->is_awake, __ATOMIC_ACQUIRE);
 }
 
 struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct tsr_gpu_choice *choice, char *reason,
@@ -397,10 +378,9 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
     engine->base.pool = cpu->pool;
     engine->base.frames_wanted = TSR_CUDA_FRAMES;
     engine->base.memory_bytes = SIZE_MAX;
-    tsr_cpu_engine_keep(cpu, KEPT_BYTES);
+    tsr_cpu_engine_keep(cpu, TSR_KEPT_BYTES);
     tsr_gather_begin(&engine->gathering);
     tsr_stock_begin(&engine->stock);
-    engine->shares = choice->shares;
     if (choice->wakes_later && choice->count <= TSR_DEVICES_LIMIT && has_driver()) {
         take_choice(engine, choice);
         engine->gathering.claimed = count_claimed(choice);

@@ -22,7 +22,6 @@ const char *const cuda_call_names[CUDA_CALLS] = {
     "cudaStreamSynchronize",
     "cudaDeviceSynchronize",
     "cudaGetDeviceCount",
-    "cudaDriverGetVersion",
     "cudaGetDevice",
     "cudaSetDevice",
     "cudaDeviceGetAttribute",
@@ -96,7 +95,6 @@ static cudaError_t error_of(enum cuda_call kind)
     case CUDA_CALL_CREATE_STREAM:
         return cudaErrorMemoryAllocation;
     case CUDA_CALL_COUNT_DEVICES:
-    case CUDA_CALL_ASK_DRIVER:
         return cudaErrorNoDevice;
     case CUDA_CALL_SET_DEVICE:
         return cudaErrorInvalidDevice;
@@ -163,7 +161,6 @@ cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream)
 
 FAILING(CUDA_CALL_WAIT_DEVICE, cudaDeviceSynchronize, (void), ())
 FAILING(CUDA_CALL_COUNT_DEVICES, cudaGetDeviceCount, (int *count), (count))
-FAILING(CUDA_CALL_ASK_DRIVER, cudaDriverGetVersion, (int *version), (version))
 FAILING(CUDA_CALL_GET_DEVICE, cudaGetDevice, (int *device), (device))
 FAILING(CUDA_CALL_SET_DEVICE, cudaSetDevice, (int device), (device))
 FAILING(CUDA_CALL_ASK_DEVICE, cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute, int device),

@@ -21,7 +21,6 @@ enum cuda_call {
     CUDA_CALL_WAIT, /* cudaStreamSynchronize */
     CUDA_CALL_WAIT_DEVICE,
     CUDA_CALL_COUNT_DEVICES,
-    CUDA_CALL_ASK_DRIVER, /* cudaDriverGetVersion */
     CUDA_CALL_GET_DEVICE,
     CUDA_CALL_SET_DEVICE,
     CUDA_CALL_ASK_DEVICE, /* cudaDeviceGetAttribute */

@@ -232,11 +232,11 @@ TEST(bounds_of_memory)
     assert_true(seen_none && seen_all);
 }
 
-/* Calls that cores and GPUs share, from before the GPUs are awake until they have done some. */
-TEST(shared_with_cores)
+/* Cores do all until the GPUs are awake, and all if there are none. */
+TEST(woken_later)
 {
     char reason[256];
-    const struct tsr_gpu_choice gpus = {.shares = true, .wakes_later = true};
+    const struct tsr_gpu_choice gpus = {.wakes_later = true};
     struct tsr_engine *engine = must(create_engine(&gpus, reason, sizeof reason));
     struct tsr_engine_times times;
     do {
@@ -253,7 +253,7 @@ TEST(shared_with_cores)
     unsetenv("TSR_EMULATE_NO_DEVICE");
 #endif
     const int missing = 200;
-    const struct tsr_gpu_choice none = {.number = &missing, .count = 1, .shares = true, .wakes_later = true};
+    const struct tsr_gpu_choice none = {.number = &missing, .count = 1, .wakes_later = true};
     engine = must(create_engine(&none, reason, sizeof reason));
     assert_int_equal(call_all(engine).encode.frames, 0);
     engine->ops->destroy(engine);
@@ -314,7 +314,7 @@ int main(void)
                                        cmocka_unit_test(many_frames),
                                        cmocka_unit_test(bounds_of_memory),
                                        cmocka_unit_test(what_does_not_fit_is_said),
-                                       cmocka_unit_test(shared_with_cores),
+                                       cmocka_unit_test(woken_later),
                                        cmocka_unit_test(several_devices)};
     if (!has_device()) return SKIPPED;
     return cmocka_run_group_tests(tests, make_calls, free_calls);
