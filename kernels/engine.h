@@ -6,6 +6,7 @@
 #define TSR_KERNELS_ENGINE_H
 
 #include "entropy/frame_model.h"
+#include "transform/planes/difference.h"
 #include "app/tessera_cli.h"
 
 struct tsr_segment {
@@ -58,9 +59,15 @@ struct tsr_decode_job {
      * time. An engine may leave out the last bytes, or all, and may have given some when a tile turns out corrupt. */
     void (*take)(void *taker, const uint8_t *bytes, size_t size);
     void *taker;
-    uint32_t bad_tile;      /* out, on TSR_ERROR_CORRUPT: the tile that is, or TSR_BAD_MODEL */
-    enum tsr_status status; /* out */
-    const char *engine;     /* out: as of an encode job */
+    /* in: NULL, or the original, and what of the frame's differences to it is measured. An engine that measures where
+     * it decodes says so; else it is the caller's. */
+    const uint8_t *original;
+    const struct tsr_measured *measured;
+    bool is_measured;                 /* out; false at first */
+    struct tsr_difference difference; /* out, with the weights, if it is */
+    uint32_t bad_tile;                /* out, on TSR_ERROR_CORRUPT: the tile that is, or TSR_BAD_MODEL */
+    enum tsr_status status;           /* out */
+    const char *engine;               /* out: as of an encode job */
     const char *fallback;
 };
 #define TSR_BAD_MODEL UINT32_MAX
@@ -121,7 +128,10 @@ struct tsr_gpu_choice {
     uint64_t memory_bytes; /* of each one, for all that is worked on there; 0: half of what is free at first. A frame
                               that takes more is the CPU engine's */
     const struct tsr_coding *coding; /* that images will be encoded with, NULL if that is not known: what loads its
-                                        kernels, if it is lossless, before the first image waits for them */
+                                        kernels, and reserves memory, before the first image waits for them */
+    bool decodes;                    /* the same of decoding */
+    bool wakes_later; /* if there seems to be one, creating does not wait for it: until it is awake, the CPU engine does
+                         all */
 };
 
 /* Engines begin with this. */

@@ -241,7 +241,6 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
                                      struct tsr_encoded *encoded, struct form *instead, struct tsr_error *error)
 {
     const uint64_t start = tsr_output_size(output);
-    encoded->decoder = wanted->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
     encoded->estimates = source->header.coding.lossy && !wanted->settled && wanted->target != TSR_TARGET_BYTES &&
                          wanted->target != TSR_TARGET_RATIO;
     encoded->stops_if_longer = !wanted->raster; /* stored as it is it would have no image */

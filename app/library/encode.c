@@ -140,48 +140,6 @@ static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct 
     return status;
 }
 
-/* What a lossy frame decodes to, from its payload in memory. */
-static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_frame *coded, uint8_t *raster,
-                                    struct tsr_error *error)
-{
-    const struct tsr_image *image = &e->source->header.image;
-    struct tsr_engine *const decoder = e->encoded.decoder ? e->encoded.decoder : e->engine->cpu;
-    size_t total = 0;
-    for (uint32_t t = 0; t < coded->tiles; t++)
-        for (int i = 0; i < coded->tile[t].segments; i++) total += coded->tile[t].segment[i].size;
-    uint8_t *payload = malloc(total + 1);
-    struct tsr_segment *tiles = malloc(coded->tiles * sizeof *tiles);
-    struct tsr_decode_job job = {0};
-    job.model = coded->model;
-    job.tile = tiles;
-    job.tiles = coded->tiles;
-    job.raster = raster;
-    const struct tsr_kept_ranges *const kept = tsr_kept_of(&e->source->header, &e->source->header.coding);
-    const size_t space = tsr_kept_decode_workspace(decoder, image, kept, &job, 1);
-    void *workspace = space ? decoder->ops->take_workspace(decoder, space) : NULL;
-    enum tsr_status status = TSR_OK;
-    if (!payload || !tiles || !workspace) {
-        status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decode a frame");
-    } else {
-        uint8_t *at = payload;
-        for (uint32_t t = 0; t < coded->tiles; t++) {
-            tiles[t].bytes = at;
-            for (int i = 0; i < coded->tile[t].segments; i++) {
-                const struct tsr_segment *segment = &coded->tile[t].segment[i];
-                if (segment->size) memcpy(at, segment->bytes, segment->size);
-                at += segment->size;
-            }
-            tiles[t].size = (size_t)(at - tiles[t].bytes);
-        }
-        status = tsr_kept_decode(decoder, image, kept, &job, 1, workspace);
-        if (status != TSR_OK) tsr_fail(error, TSR_ERROR_INTERNAL, "an encoded frame does not decode");
-    }
-    free(payload);
-    free(tiles);
-    decoder->ops->give_workspace(decoder, workspace);
-    return status == TSR_ERROR_CORRUPT ? TSR_ERROR_INTERNAL : status;
-}
-
 /* A frame's tile; before the first one, its model. */
 static enum tsr_status put_tile(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded, uint32_t t,
                                 uint32_t distance, struct tsr_error *error)
@@ -261,11 +219,9 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     const struct tsr_image *image = &e->source->header.image;
     if (e->encoded.estimates) TSR_TRY(add_estimate(e, job, error));
     if (e->source->header.coding.lossy) {
-        TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
+        struct tsr_difference measured;
         tsr_measure_frame(&e->source->windows, e->frames_done, &e->measured);
-        struct tsr_difference measured = {0};
-        tsr_add_difference(image, &e->measured, job->raster, e->decoded, &measured);
-        tsr_add_ssim(tsr_isa(), image, &e->measured, job->raster, e->decoded, &measured);
+        TSR_TRY(tsr_decode_coded(e->engine, &e->source->header, &e->measured, job, e->decoded, &measured, error));
         tsr_add_frame(&e->source->windows, e->frames_done, (uint64_t)image->columns * image->rows, &measured,
                       &e->difference, &e->encoded.own_window);
         if (e->encoded.profile) {
@@ -553,7 +509,6 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.source = source;
     e.writer = writer;
     e.encoded.profile = encoded->profile;
-    e.encoded.decoder = encoded->decoder;
     e.encoded.stops_if_longer = encoded->stops_if_longer;
     e.encoded.estimates = encoded->estimates;
     e.encoded.keeps_raster = encoded->keeps_raster;

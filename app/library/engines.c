@@ -14,6 +14,7 @@
 #include "transform/status.h"
 #include "kernels/engine_cuda/engine_cuda.h"
 #include "kernels/engine.h"
+#include "kernels/gpu_load.h"
 #include "kernels/kept/kept_frames.h"
 #include "kernels/pool/large_stack.h"
 #include "kernels/pool/thread_pool.h"
@@ -42,12 +43,6 @@ enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr
 /* ---- Engines --------------------------------------------------------------------------------------------- */
 
 #if TSR_WITH_CUDA
-/* Files that wait for a GPU, besides those at work: with 16 threads 128 files are at work, enough for batches of 30
- * slices while others are read and written. 256 make them no larger, and cost a tenth of the rate or more, in fresh
- * memory. And how much memory they may hold. */
-enum { LEAST_WAITING = 48, MOST_WAITING = 240, WAITING_OF_THREAD = 7 };
-#define WAITING_BYTES ((size_t)1 << 30)
-
 /* CUDA's driver takes more of the stack than callers must have. */
 struct creating {
     struct tsr_pool *pool;
@@ -65,9 +60,11 @@ static void create_with_pool(void *context)
 
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
 {
-    const int wanted = WAITING_OF_THREAD * threads;
-    const int waiting = wanted < LEAST_WAITING ? LEAST_WAITING : wanted > MOST_WAITING ? MOST_WAITING : wanted;
-    struct tsr_pool *pool = tsr_pool_create_resting(threads, waiting, WAITING_BYTES);
+    const int wanted = TSR_WAITING_OF_THREAD * threads;
+    const int waiting = wanted < TSR_LEAST_WAITING  ? TSR_LEAST_WAITING
+                        : wanted > TSR_MOST_WAITING ? TSR_MOST_WAITING
+                                                    : wanted;
+    struct tsr_pool *pool = tsr_pool_create_resting(threads, waiting, TSR_WAITING_BYTES);
     snprintf(reason, reason_size, "no memory or threads");
     struct tsr_gpu_choice resolved = *gpus;
     struct tsr_coding coding;
@@ -90,9 +87,17 @@ static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int thr
 }
 #endif
 
-/* A GPU takes 0.4 s to wake and to be left. On an H200's machine, 16 threads compress 470 MB/s at -5, with the GPU
- * 2000: it is ahead after some 240 MB, or this much for each thread. */
-enum { WORTH_OF_THREAD = 16000000 };
+/* A GPU takes 0.25 s to wake, in which cores go on, and 0.15 s to be left. On an H200's machine, 16 threads compress
+ * 1390 MB/s at -1, 940 at -5 and 160 at -9, with the GPU 3300 and at -9 1150: it is ahead after this much for each
+ * thread. */
+static uint64_t worth_of_thread(const struct tsr_engine_options *options)
+{
+    enum { QUICK = 4, SLOW = 8, LITTLE = 5000000, USUAL = 28000000, MUCH = 40000000 };
+    struct tsr_wanted wanted;
+    if (!options->expected || tsr_want(options->expected, &wanted, NULL) != TSR_OK) return USUAL;
+    const int effort = wanted.coding.effort ? wanted.coding.effort : TSR_EFFORT_DEFAULT;
+    return effort >= SLOW ? LITTLE : effort >= QUICK ? USUAL : MUCH;
+}
 
 enum { THREADS_LIMIT = 4096, GPUS_LIMIT = 256 };
 
@@ -114,14 +119,23 @@ static struct tsr_engine *try_cuda(const struct tsr_engine_options *options, int
                                    size_t reason_size)
 {
     struct tsr_wanted wanted;
-    struct tsr_gpu_choice gpus = {options->gpus, options->gpu_count, options->gpu_memory_bytes, NULL};
-    if (options->expected && tsr_want(options->expected, &wanted, NULL) == TSR_OK) gpus.coding = &wanted.coding;
+    struct tsr_gpu_choice gpus = {.number = options->gpus,
+                                  .count = options->gpu_count,
+                                  .memory_bytes = options->gpu_memory_bytes,
+                                  .wakes_later = options->choice == TSR_ENGINE_AUTO && options->expected_bytes > 0};
+    if (options->expected && tsr_want(options->expected, &wanted, NULL) == TSR_OK) {
+        gpus.coding = &wanted.coding;
+        gpus.decodes = wanted.verify == TSR_VERIFY_ENGINE || wanted.coding.lossy;
+    } else {
+        gpus.decodes = options->expected_bytes > 0;
+    }
     return create_cuda(&gpus, threads, reason, reason_size);
 }
 
 static enum tsr_engine_choice settle_choice(const struct tsr_engine_options *options, int threads)
 {
-    const bool pays = options->expected_bytes == 0 || options->expected_bytes >= (uint64_t)threads * WORTH_OF_THREAD;
+    const bool pays =
+        options->expected_bytes == 0 || options->expected_bytes >= (uint64_t)threads * worth_of_thread(options);
     return options->choice == TSR_ENGINE_AUTO && !pays ? TSR_ENGINE_CPU : options->choice;
 }
 

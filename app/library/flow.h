@@ -19,16 +19,15 @@ struct tsr_estimate {
 
 /* How a source became a .tsr. */
 struct tsr_encoded {
-    uint64_t payload_bytes;     /* what the pixels cost */
-    const char *engine;         /* that coded the frames, "mixed" if several did; NULL: there are none */
-    const char *fallback;       /* why another one than that called did some; NULL: it did all */
-    double read_s, write_s;     /* seconds in the source and in the container */
-    uint64_t *profile;          /* in: NULL, or zeros that receive where the error is (measure.h) */
-    enum tsr_coder coder;       /* in: as it was asked for, which lower efforts of a sparse image have, too */
-    uint64_t longer;            /* out: bytes that the worst of the efforts that were tried would take more */
-    struct tsr_engine *decoder; /* in: what decodes frames with loss, to measure it; NULL: the CPU engine */
-    bool stops_if_longer; /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_DECLINED */
-    bool estimates;       /* in: how many bytes frames with loss would take without; */
+    uint64_t payload_bytes; /* what the pixels cost */
+    const char *engine;     /* that coded the frames, "mixed" if several did; NULL: there are none */
+    const char *fallback;   /* why another one than that called did some; NULL: it did all */
+    double read_s, write_s; /* seconds in the source and in the container */
+    uint64_t *profile;      /* in: NULL, or zeros that receive where the error is (measure.h) */
+    enum tsr_coder coder;   /* in: as it was asked for, which lower efforts of a sparse image have, too */
+    uint64_t longer;        /* out: bytes that the worst of the efforts that were tried would take more */
+    bool stops_if_longer;   /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_DECLINED */
+    bool estimates;         /* in: how many bytes frames with loss would take without; */
     struct tsr_estimate estimate;     /* out: then that, else 0 */
     bool gives_way;                   /* out: it has ended early, TSR_DECLINED: loss saves too little */
     struct tsr_difference difference; /* out: of lossy frames to their originals */
@@ -88,6 +87,12 @@ bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame 
 
 /* Frame number i of a stack of count, without a model but for the first. */
 struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, uint32_t i, uint32_t count);
+
+/* frames/decoded.c: what a frame that was coded with loss decodes to, from its payload in memory, and its difference to
+ * the original. The engine that codes makes it: the proof decodes what stands in the file, by what the caller chose. */
+enum tsr_status tsr_decode_coded(struct tsr_engine *engine, const struct tsr_header *header,
+                                 const struct tsr_measured *measured, const struct tsr_encode_job *job, uint8_t *raster,
+                                 struct tsr_difference *difference, struct tsr_error *error);
 
 /* Writes a coded frame; distance: to the frame whose model it has, if it is without one. */
 enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded,

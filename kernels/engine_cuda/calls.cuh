@@ -12,7 +12,17 @@ struct tsr_cuda_engine {
     int launch_policy; /* of tsr_launch_policies */
     tsr_raster_stock stock;
     tsr_slot resident; /* of tsr_cuda_encode_resident; its memory has no bound */
+    bool is_awake;     /* atomic */
+    /* Waking in the background, where the choice stands until then. */
+    bool is_waking;
+    pthread_t waker;
+    tsr_gpu_choice choice;
+    tsr_coding coding;
+    int numbers[TSR_DEVICES_LIMIT];
 };
+
+/* Until it is, all calls are the CPU engine's. */
+bool tsr_cuda_is_awake(const tsr_cuda_engine *engine);
 
 /* Work space of a frame, whichever engine codes it. */
 size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding);

@@ -5,6 +5,10 @@
 
 #include "calls.cuh"
 
+extern "C" {
+#include "kernels/measure/difference_cpu.h"
+}
+
 namespace
 {
 
@@ -21,7 +25,18 @@ const char *const other_model = "a frame has lanes, paths or slices that the GPU
 /* ---- A batch -------------------------------------------------------------------------------------------- */
 
 /* The area on the way to the device: payloads, each frame's model and then its tiles; then the pieces that say where
- * they are, models of all frames, then tiles of all frames. On the way back: states, then rasters. */
+ * they are, models of all frames, then tiles of all frames; where frames are measured, what is measured of them, and at
+ * the end of the area originals, the first one last. On the way back: states, sums, then rasters. */
+uint8_t *place_of_original(const tsr_batch *batch, uint32_t number, size_t bytes)
+{
+    return batch->host_end - (number + 1) * bytes;
+}
+
+bool is_in_stock(const decoding_call &call, const tsr_decode_job &job)
+{
+    return tsr_stock_has(&tsr_cuda_engine_of(call.engine)->stock, job.original);
+}
+
 void stage(tsr_batch *batch, const tsr_batch_call *call)
 {
     const decoding_call *frames = static_cast<const decoding_call *>(call->context);
@@ -33,6 +48,9 @@ void stage(tsr_batch *batch, const tsr_batch_call *call)
     for (uint32_t i = 0; i < call->frames; i++) {
         put(frames->jobs[i].model);
         for (uint32_t t = 0; t < frames->jobs[i].tiles; t++) put(frames->jobs[i].tile[t]);
+        if (batch->kind.measures && !is_in_stock(*frames, frames->jobs[i]))
+            memcpy(place_of_original(batch, call->first + i, call->frame_bytes), frames->jobs[i].original,
+                   call->frame_bytes);
     }
 }
 
@@ -54,7 +72,27 @@ void put_pieces(const tsr_batch *batch, tsr_cuda_piece *pieces)
     }
 }
 
-/* Copies in, runs the stages, and copies states and rasters out. Waits once. */
+/* Copies originals, and what is measured of their frames, to the device. measured: room for it in the area. */
+cudaError_t copy_originals(const tsr_batch *batch, tsr_measured *measured)
+{
+    const tsr_measure_batch &m = batch->measure;
+    for (const tsr_batch_call *call = batch->calls; call; call = call->next) {
+        const decoding_call &frames = *static_cast<const decoding_call *>(call->context);
+        for (uint32_t i = 0; i < call->frames; i++) {
+            const tsr_decode_job &job = frames.jobs[i];
+            const uint32_t number = call->first + i;
+            measured[number] = *job.measured;
+            TSR_CUDA_TRY(cudaMemcpyAsync(m.originals + number * m.frame_bytes,
+                                         is_in_stock(frames, job) ? job.original
+                                                                  : place_of_original(batch, number, m.frame_bytes),
+                                         m.frame_bytes, cudaMemcpyHostToDevice, batch->slot->stream));
+        }
+    }
+    return cudaMemcpyAsync(m.measured, measured, m.frames * sizeof *measured, cudaMemcpyHostToDevice,
+                           batch->slot->stream);
+}
+
+/* Copies in, runs the stages, and copies states, sums and rasters out. Waits once. */
 cudaError_t run(tsr_batch *batch)
 {
     tsr_slot *slot = batch->slot;
@@ -63,18 +101,24 @@ cudaError_t run(tsr_batch *batch)
     const uint32_t frames = batch->frames;
     const tsr_tiling cut = {(int32_t)image->columns, (int32_t)image->rows, batch->kind.tile_width,
                             batch->kind.tile_height};
-    const size_t bytes = tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform,
-                                                 batch->payload_bytes, NULL, NULL, NULL);
+    const size_t decode_bytes = tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform,
+                                                        batch->payload_bytes, NULL, NULL, NULL);
+    const bool measures = batch->kind.measures;
+    const size_t bytes =
+        decode_bytes + (measures ? tsr_cuda_measure_lay_out(&batch->measure, image, frames, NULL, NULL) : 0);
     if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
     TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_worth, batch->device_limit));
     tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform, batch->payload_bytes, NULL,
                             NULL, slot->d_bytes);
-    const size_t tiles = (size_t)frames * b.tiles, state_bytes = (frames * sizeof *b.frame + 15) / 16 * 16;
+    if (measures) tsr_cuda_measure_lay_out(&batch->measure, image, frames, b.rasters, slot->d_bytes + decode_bytes);
+    const size_t tiles = (size_t)frames * b.tiles, state_bytes = (frames * sizeof *b.frame + 15) / 16 * 16,
+                 sum_bytes = measures ? frames * sizeof *batch->host_sums : 0;
     tsr_cuda_piece *const pieces =
         reinterpret_cast<tsr_cuda_piece *>(batch->host + (batch->payload_bytes + 15) / 16 * 16);
     put_pieces(batch, pieces);
     batch->host_states = reinterpret_cast<const tsr_cuda_decode_frame *>(batch->host);
-    batch->host_rasters = batch->host + state_bytes;
+    batch->host_sums = reinterpret_cast<const tsr_frame_sums *>(batch->host + state_bytes);
+    batch->host_rasters = batch->host + state_bytes + sum_bytes;
 
     const auto copy = [&](const void *to, const void *from, size_t size) {
         return cudaMemcpyAsync(const_cast<void *>(to), from, size, cudaMemcpyHostToDevice, slot->stream);
@@ -85,12 +129,17 @@ cudaError_t run(tsr_batch *batch)
         cudaMemsetAsync(const_cast<uint8_t *>(b.payloads) + batch->payload_bytes, 0, TSR_DECODE_SPARE, slot->stream));
     TSR_CUDA_TRY(copy(b.model, pieces, frames * sizeof *pieces));
     TSR_CUDA_TRY(copy(b.tile, pieces + frames, tiles * sizeof *pieces));
+    if (measures) TSR_CUDA_TRY(copy_originals(batch, reinterpret_cast<tsr_measured *>(pieces + frames + tiles)));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_frames(&b, slot->stream));
+    if (measures) TSR_CUDA_TRY((cudaError_t)tsr_cuda_measure(&batch->measure, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_DONE));
     TSR_CUDA_TRY(cudaMemcpyAsync(batch->host, b.frame, frames * sizeof *b.frame, cudaMemcpyDeviceToHost, slot->stream));
-    TSR_CUDA_TRY(cudaMemcpyAsync(batch->host + state_bytes, b.rasters, frames * b.frame_bytes, cudaMemcpyDeviceToHost,
-                                 slot->stream));
+    if (measures)
+        TSR_CUDA_TRY(cudaMemcpyAsync(batch->host + state_bytes, batch->measure.sums, sum_bytes, cudaMemcpyDeviceToHost,
+                                     slot->stream));
+    TSR_CUDA_TRY(cudaMemcpyAsync(batch->host + state_bytes + sum_bytes, b.rasters, frames * b.frame_bytes,
+                                 cudaMemcpyDeviceToHost, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
     batch->kernel_ns = tsr_slot_ns(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
@@ -112,6 +161,10 @@ void finish_frame(void *context, unsigned index)
     job->fallback = frame.state == TSR_DECODE_ELSEWHERE ? other_model : NULL;
     const size_t bytes = f.call->frame_bytes;
     if (is_good) memcpy(job->raster, f.batch->host_rasters + number * bytes, bytes);
+    if (!is_good || !f.batch->kind.measures) return;
+    job->difference = {};
+    tsr_add_frame_sums(job->measured, &f.batch->host_sums[number].difference, &job->difference);
+    job->is_measured = true;
 }
 
 void finish(tsr_batch *batch, const tsr_batch_call *call)
@@ -172,6 +225,12 @@ uint32_t frames_alike(const tsr_gathering *g, const tsr_image *image, const tsr_
     call->each = tsr_cuda_decode_lay_out(&b, image, cut, 1, true, true, 0, NULL, NULL, NULL);
     call->frame_bytes = b.frame_bytes;
     call->host_each = (1 + b.tiles) * sizeof(tsr_cuda_piece) + sizeof *b.frame + b.frame_bytes; /* there, and back */
+    const bool measures = jobs[0].measured != NULL;
+    if (measures) {
+        tsr_measure_batch m;
+        call->each += tsr_cuda_measure_lay_out(&m, image, 1, NULL, NULL);
+        call->host_each += b.frame_bytes + sizeof *m.measured + sizeof *m.sums;
+    }
     for (call->frames = 1, call->payload_bytes = job_bytes(jobs[0]); call->frames < frames; call->frames++) {
         tsr_batch_call more = *call;
         const tsr_decode_job &job = jobs[call->frames];
@@ -179,7 +238,7 @@ uint32_t frames_alike(const tsr_gathering *g, const tsr_image *image, const tsr_
         more.payload_bytes += job_bytes(job);
         if (!tsr_gather_holds(g, &more)) break;
         if (!peek_cut(image, job, &other) || other.tile_width != cut->tile_width ||
-            other.tile_height != cut->tile_height)
+            other.tile_height != cut->tile_height || (job.measured != NULL) != measures)
             break;
         call->payload_bytes = more.payload_bytes;
     }
@@ -200,6 +259,7 @@ uint32_t decode_some(tsr_engine *engine, const tsr_image *image, tsr_decode_job 
     peeked_models *peeked = static_cast<peeked_models *>(workspace);
     decoding_call here = {engine, jobs};
     tsr_batch_call call = {};
+    call.decodes = true;
     tsr_tiling cut;
     const uint32_t count = frames_alike(g, image, jobs, frames, &cut, &call);
     if (count == 0) {
@@ -214,6 +274,7 @@ uint32_t decode_some(tsr_engine *engine, const tsr_image *image, tsr_decode_job 
     kind.image = *image;
     kind.tile_width = cut.tile_width;
     kind.tile_height = cut.tile_height;
+    kind.measures = jobs->measured != NULL;
     call.context = &here;
     look_ahead(image, jobs, count, &peeked->model, peeked->offsets, peeked->lists, &call.has_lanes,
                &call.has_transform);
@@ -242,7 +303,9 @@ size_t tsr_cuda_decode_space(const tsr_engine *engine, const tsr_image *image, c
 tsr_status tsr_cuda_decode(tsr_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames,
                            void *workspace)
 {
-    if (!tsr_cuda_can_decode(image))
+    if (!tsr_cuda_is_awake(tsr_cuda_engine_of(engine)))
+        decode_on_cpu(engine, image, jobs, frames, workspace, NULL);
+    else if (!tsr_cuda_can_decode(image))
         decode_on_cpu(engine, image, jobs, frames, workspace, "the GPU does not decode samples of 1 or 32 bits");
     else
         for (uint32_t first = 0; first < frames;)

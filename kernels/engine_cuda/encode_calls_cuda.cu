@@ -331,34 +331,15 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
     return tsr_gather_objection(&tsr_cuda_engine_of(engine)->gathering, call, 0, engine->memory_bytes);
 }
 
-} // namespace
-
-size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding)
-{
-    const size_t by_cpu = tsr_cpu_encode_space(engine->pool, image, coding);
-    if (!tsr_can_encode(image, coding)) return by_cpu;
-    tsr_predict_batch p;
-    frame_space s;
-    tsr_lay_batch_out(&p, image, coding, 1, NULL, NULL);
-    const size_t by_gpu = lay_frame_out(&s, p.b, NULL);
-    return by_gpu > by_cpu ? by_gpu : by_cpu;
-}
-
-void tsr_cuda_give_coded(tsr_engine *engine, tsr_encode_job *job)
-{
-    if (job->lent) tsr_gather_leave(&tsr_cuda_engine_of(engine)->gathering, static_cast<tsr_area *>(job->lent));
-    job->lent = NULL;
-}
-
-tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
-                           uint32_t frames, void *workspace)
+void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
+                    uint32_t frames, void *workspace)
 {
     tsr_gathering *g = &tsr_cuda_engine_of(engine)->gathering;
     tsr_batch_call call = {};
     const char *const reason = objection(engine, image, coding, &call);
     if (reason) {
         encode_on_cpu(engine, image, coding, jobs, frames, workspace, reason);
-        return TSR_OK;
+        return;
     }
     tsr_batch_kind kind = {};
     kind.image = *image;
@@ -385,5 +366,33 @@ tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr
                           failed ? failure : here.jobs[i].fallback);
         }
     }
+}
+
+} // namespace
+
+size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding)
+{
+    const size_t by_cpu = tsr_cpu_encode_space(engine->pool, image, coding);
+    if (!tsr_can_encode(image, coding)) return by_cpu;
+    tsr_predict_batch p;
+    frame_space s;
+    tsr_lay_batch_out(&p, image, coding, 1, NULL, NULL);
+    const size_t by_gpu = lay_frame_out(&s, p.b, NULL);
+    return by_gpu > by_cpu ? by_gpu : by_cpu;
+}
+
+void tsr_cuda_give_coded(tsr_engine *engine, tsr_encode_job *job)
+{
+    if (job->lent) tsr_gather_leave(&tsr_cuda_engine_of(engine)->gathering, static_cast<tsr_area *>(job->lent));
+    job->lent = NULL;
+}
+
+tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
+                           uint32_t frames, void *workspace)
+{
+    if (tsr_cuda_is_awake(tsr_cuda_engine_of(engine)))
+        encode_on_gpus(engine, image, coding, jobs, frames, workspace);
+    else
+        encode_on_cpu(engine, image, coding, jobs, frames, workspace, NULL);
     return TSR_OK;
 }

@@ -3,9 +3,11 @@
  * go to the CPU engine inside. */
 #include "kernels/machine/device.cuh"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "calls.cuh"
 
@@ -20,12 +22,6 @@ const char *const tsr_no_host_memory = "a frame takes more memory on its way to 
 
 namespace
 {
-
-/* The device memory that a batch may take: a batch of more slices gains nothing. */
-#define BATCH_BYTES ((size_t)2 << 30)
-
-/* Work space of files that wait for a GPU. Most is for the CPU engine and never touched, so it takes no memory. */
-#define KEPT_BYTES ((size_t)2 << 30)
 
 /* ---- The engine's operations ---------------------------------------------------------------------------- */
 
@@ -62,7 +58,7 @@ void give_workspace(tsr_engine *engine, void *workspace)
 size_t own_memory(const tsr_engine *engine, size_t bytes)
 {
     const tsr_cuda_engine *const cuda = tsr_cuda_engine_of(engine);
-    const size_t areas = (size_t)cuda->gathering.devices * TSR_DEVICE_AREAS;
+    const size_t areas = (size_t)cuda->gathering.claimed * TSR_DEVICE_AREAS;
     return engine->cpu->ops->own_memory(engine->cpu, bytes) + TSR_STOCK_BYTES +
            areas * tsr_gather_area_limit(&cuda->gathering, bytes);
 }
@@ -78,6 +74,7 @@ void times(tsr_engine *engine, tsr_engine_times *times)
 void destroy(tsr_engine *base)
 {
     tsr_cuda_engine *engine = tsr_cuda_engine_of(base);
+    if (engine->is_waking) pthread_join(engine->waker, NULL);
     tsr_slot_empty(&engine->resident);
     engine->base.cpu->ops->destroy(engine->base.cpu); /* with the pool */
     tsr_gather_end(&engine->gathering);
@@ -162,9 +159,13 @@ bool find_devices(tsr_gathering *g, const tsr_gpu_choice *choice, char *reason, 
     }
     snprintf(reason, reason_size, "%s", why);
     if (g->devices < (choice->count > 0 ? choice->count : 1)) return false;
+    if (g->claimed == 0) g->claimed = g->devices;
     if (choice->memory_bytes > 0) bound = (size_t)choice->memory_bytes;
     g->bounds.all = bound;
-    g->bounds.share = bound / TSR_DEVICE_SLOTS < BATCH_BYTES ? bound / TSR_DEVICE_SLOTS : BATCH_BYTES;
+    for (int decodes = 0; decodes < 2; decodes++) { /* half is for either kind of slots */
+        const size_t share = bound / 2 / (decodes ? TSR_DECODE_SLOTS : TSR_ENCODE_SLOTS);
+        g->bounds.share[decodes] = share < TSR_BATCH_BYTES ? share : TSR_BATCH_BYTES;
+    }
     if (cudaSetDevice(g->slots[0].device) == cudaSuccess) return true;
     cudaGetLastError();
     snprintf(reason, reason_size, "the CUDA device does not answer");
@@ -192,85 +193,202 @@ void *touch_memory(void *context)
 struct loading {
     tsr_cuda_engine *engine;
     const tsr_coding *coding;
+    bool decodes;
 };
 
-/* CUDA loads kernels when they are first called. Those of a coding take 16 ms, in which no other call gets on. So they
- * are loaded here, while memory is pinned, and not when files wait for them. A flat image calls the same kernels as any
- * other. The slots get memory for full areas. What fails here fails again later, where it is reported. */
-void *load_kernels(void *context)
+/* An image whose batches call the same kernels as those of any other, flat as it is; and slices, which memory of slots
+ * is for, as many as an area holds. */
+tsr_image small_image(uint32_t side)
 {
-    const loading *const work = static_cast<const loading *>(context);
-    tsr_gathering *const g = &work->engine->gathering;
     tsr_image image = {};
-    image.columns = image.rows = 64;
+    image.columns = image.rows = side;
     image.frames = image.components = 1;
     image.bits_allocated = image.bits_stored = 16;
     image.high_bit = 15;
-    if (work->coding->lossy || !tsr_can_encode(&image, work->coding)) return NULL;
+    return image;
+}
+
+enum { SMALL_SIDE = 64, SLICE_SIDE = 512, SLICES = TSR_AREA_BYTES / (2 * SLICE_SIDE * SLICE_SIDE) };
+
+/* Gives each slot of a kind memory for full batches. False: there is not so much. */
+bool reserve_slots(tsr_gathering *g, bool decodes, size_t bytes, size_t worth)
+{
+    for (int d = 0; d < g->devices; d++)
+        for (int i = 0; i < (decodes ? TSR_DECODE_SLOTS : TSR_ENCODE_SLOTS); i++) {
+            tsr_slot *const slot = &g->slots[d * TSR_DEVICE_SLOTS + (decodes ? TSR_ENCODE_SLOTS : 0) + i];
+            if (bytes > g->bounds.share[decodes] ||
+                tsr_slot_grow(slot, bytes, worth, g->bounds.share[decodes]) != cudaSuccess)
+                return false;
+        }
+    return true;
+}
+
+/* Encodes an image on a device. */
+cudaError_t load_encoder(const tsr_slot *slot, const tsr_image *image, const tsr_coding *coding, size_t bytes)
+{
     tsr_predict_batch p;
-    tsr_image slice = image;
-    slice.columns = slice.rows = 512;
-    const size_t worth = tsr_lay_batch_out(&p, &slice, work->coding, TSR_STOCK_BYTES / 2 / (512 * 512 * 2), NULL, NULL);
-    const size_t bytes = tsr_lay_batch_out(&p, &image, work->coding, 1, NULL, NULL);
-    for (int i = 0; i < g->devices * TSR_DEVICE_SLOTS; i++) {
-        tsr_slot *const slot = &g->slots[i];
-        if (bytes > g->bounds.share || tsr_slot_grow(slot, bytes, worth, g->bounds.share) != cudaSuccess) break;
-        if (i % TSR_DEVICE_SLOTS > 0) continue;
-        if (cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream) != cudaSuccess) break;
-        tsr_lay_batch_out(&p, &image, work->coding, 1, NULL, slot->d_bytes);
-        if (tsr_run_batch(&p, slot->stream) != cudaSuccess || cudaStreamSynchronize(slot->stream) != cudaSuccess) break;
+    TSR_CUDA_TRY(cudaSetDevice(slot->device));
+    TSR_CUDA_TRY(cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream));
+    tsr_lay_batch_out(&p, image, coding, 1, NULL, slot->d_bytes);
+    TSR_CUDA_TRY(tsr_run_batch(&p, slot->stream));
+    return cudaStreamSynchronize(slot->stream);
+}
+
+/* Decodes what is no frame, and measures it. */
+cudaError_t load_decoder(const tsr_slot *slot, const tsr_image *image, const tsr_tiling *cut, size_t bytes,
+                         bool measures)
+{
+    tsr_cuda_decode_batch b;
+    tsr_measure_batch m;
+    TSR_CUDA_TRY(cudaSetDevice(slot->device));
+    TSR_CUDA_TRY(cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream));
+    const size_t used = tsr_cuda_decode_lay_out(&b, image, cut, 1, true, true, 0, NULL, NULL, slot->d_bytes);
+    TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_frames(&b, slot->stream));
+    if (measures) {
+        tsr_cuda_measure_lay_out(&m, image, 1, b.rasters, slot->d_bytes + used);
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_measure(&m, slot->stream));
+    }
+    return cudaStreamSynchronize(slot->stream);
+}
+
+/* CUDA loads kernels when they are first called. Those of a coding take 16 ms, in which no other call gets on. So they
+ * are loaded here, while memory is pinned, and not when files wait for them; and slots get memory for full areas. What
+ * fails here fails again later, where it is reported. */
+void *load_kernels(void *context)
+{
+    const loading *const work = static_cast<const loading *>(context);
+    const tsr_coding *const coding = work->coding;
+    tsr_gathering *const g = &work->engine->gathering;
+    const tsr_image image = small_image(SMALL_SIDE), slice = small_image(SLICE_SIDE);
+    const tsr_tiling cut = tsr_cut_tiles(&image, 1), slice_cut = tsr_cut_tiles(&slice, 1);
+    const bool measures = coding && coding->lossy;
+    tsr_predict_batch p;
+    tsr_cuda_decode_batch b;
+    tsr_measure_batch m;
+    if (coding && tsr_can_encode(&image, coding)) {
+        const size_t worth = tsr_lay_batch_out(&p, &slice, coding, SLICES, NULL, NULL),
+                     bytes = tsr_lay_batch_out(&p, &image, coding, 1, NULL, NULL);
+        bool goes_on = reserve_slots(g, false, bytes, worth);
+        for (int d = 0; d < g->devices && goes_on; d++)
+            goes_on = load_encoder(&g->slots[d * TSR_DEVICE_SLOTS], &image, coding, bytes) == cudaSuccess;
+    }
+    const auto all_bytes = [&](const tsr_image &one, const tsr_tiling &its_cut, uint32_t frames) {
+        return tsr_cuda_decode_lay_out(&b, &one, &its_cut, frames, true, true, 0, NULL, NULL, NULL) +
+               (measures ? tsr_cuda_measure_lay_out(&m, &one, frames, NULL, NULL) : 0);
+    };
+    if (work->decodes) {
+        const size_t bytes = all_bytes(image, cut, 1), worth = all_bytes(slice, slice_cut, SLICES);
+        bool goes_on = reserve_slots(g, true, bytes, worth);
+        for (int d = 0; d < g->devices && goes_on; d++)
+            goes_on = load_decoder(&g->slots[d * TSR_DEVICE_SLOTS + TSR_ENCODE_SLOTS], &image, &cut, bytes, measures) ==
+                      cudaSuccess;
     }
     cudaGetLastError();
     return NULL;
 }
 
-void drop_memory(fresh_memory *fresh)
+/* Makes the engine ready to call its devices. Returns false, with the reason, if there are none. */
+bool wake(tsr_cuda_engine *engine, const tsr_gpu_choice *choice, char *reason, size_t reason_size)
 {
-    tsr_gather_drop(&fresh->areas);
-    free(fresh->stock);
+    tsr_gathering *const g = &engine->gathering;
+    fresh_memory fresh = {engine->base.pool};
+    loading work = {engine, choice->coding, choice->decodes};
+    pthread_t toucher, loader;
+    const bool touches = tsr_start_thread(&toucher, touch_memory, &fresh) == 0;
+    const bool has_device = find_devices(g, choice, reason, reason_size);
+    __atomic_store_n(&fresh.is_unwanted, !has_device, __ATOMIC_RELAXED);
+    if (touches) pthread_join(toucher, NULL);
+    if (!has_device) {
+        tsr_gather_drop(&fresh.areas);
+        free(fresh.stock);
+        return false;
+    }
+    engine->resident.device = g->slots[0].device;
+    const bool loads = (work.coding || work.decodes) && tsr_start_thread(&loader, load_kernels, &work) == 0;
+    tsr_gather_pin(g, &fresh.areas);
+    tsr_stock_pin(&engine->stock, fresh.stock);
+    if (loads) pthread_join(loader, NULL);
+    __atomic_store_n(&engine->is_awake, true, __ATOMIC_RELEASE);
+    return true;
+}
+
+void *wake_later(void *context)
+{
+    tsr_cuda_engine *const engine = static_cast<tsr_cuda_engine *>(context);
+    char reason[256]; /* why the CPU engine goes on: nobody has asked for the GPU */
+    wake(engine, &engine->choice, reason, sizeof reason);
+    return NULL;
+}
+
+/* A copy of the choice, for when it is needed. */
+void take_choice(tsr_cuda_engine *engine, const tsr_gpu_choice *choice)
+{
+    engine->choice = *choice;
+    for (int i = 0; i < choice->count; i++) engine->numbers[i] = choice->number[i];
+    engine->choice.number = engine->numbers;
+    if (!choice->coding) return;
+    engine->coding = *choice->coding;
+    engine->choice.coding = &engine->coding;
+}
+
+/* Whether there may be a device. CUDA is not asked: its first call takes 0.1 s. */
+bool has_driver(void)
+{
+#if defined(TSR_CUDA_EMULATED)
+    int devices = 0;
+    return cudaGetDeviceCount(&devices) == cudaSuccess;
+#else
+    return access("/dev/nvidiactl", F_OK) == 0;
+#endif
+}
+
+/* The devices that memory of the host is claimed for, before they are known: as many as the driver lists. */
+int count_claimed(const tsr_gpu_choice *choice)
+{
+    int count = 0;
+    DIR *const list = choice->count > 0 ? NULL : opendir("/proc/driver/nvidia/gpus");
+    for (const dirent *entry; list && (entry = readdir(list));) count += entry->d_name[0] != '.';
+    if (list) closedir(list);
+    if (choice->count > 0) count = choice->count;
+    return count < 1 ? 1 : count < TSR_DEVICES_LIMIT ? count : TSR_DEVICES_LIMIT;
 }
 
 } // namespace
+
+bool tsr_cuda_is_awake(const tsr_cuda_engine *engine)
+{
+    return __atomic_load_n(&engine->is_awake, __ATOMIC_ACQUIRE);
+}
 
 struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct tsr_gpu_choice *choice, char *reason,
                                           size_t reason_size)
 {
     static const tsr_gpu_choice any = {};
-    tsr_cuda_engine *engine = static_cast<tsr_cuda_engine *>(calloc(1, sizeof *engine));
-    fresh_memory fresh = {pool};
-    pthread_t toucher;
-    const bool touches = tsr_start_thread(&toucher, touch_memory, &fresh) == 0;
     if (!choice) choice = &any;
+    tsr_cuda_engine *engine = static_cast<tsr_cuda_engine *>(calloc(1, sizeof *engine));
+    struct tsr_engine *const cpu = tsr_cpu_engine_create(pool); /* has the pool now, in any case */
     snprintf(reason, reason_size, "there is no memory");
-    const bool has_device = engine && find_devices(&engine->gathering, choice, reason, reason_size);
-    __atomic_store_n(&fresh.is_unwanted, !has_device, __ATOMIC_RELAXED);
-    if (touches) pthread_join(toucher, NULL);
-    if (!has_device) {
-        drop_memory(&fresh);
-        free(engine);
-        tsr_pool_destroy(pool);
-        return NULL;
-    }
-    engine->base.cpu = tsr_cpu_engine_create(pool); /* has the pool now, in any case */
-    if (!engine->base.cpu) {
-        snprintf(reason, reason_size, "there is no memory");
-        drop_memory(&fresh);
+    if (!engine || !cpu) {
+        if (cpu) cpu->ops->destroy(cpu);
         free(engine);
         return NULL;
     }
-    engine->resident.device = engine->gathering.slots[0].device;
-    pthread_t loader;
-    loading work = {engine, choice->coding};
-    const bool loads = work.coding && tsr_start_thread(&loader, load_kernels, &work) == 0;
-    tsr_gather_begin(&engine->gathering, &fresh.areas);
-    tsr_stock_begin(&engine->stock, fresh.stock);
-    if (loads) pthread_join(loader, NULL);
     engine->base.ops = &cuda_engine_ops;
-    engine->base.pool = engine->base.cpu->pool;
+    engine->base.cpu = cpu;
+    engine->base.pool = cpu->pool;
     engine->base.frames_wanted = TSR_CUDA_FRAMES;
     engine->base.memory_bytes = SIZE_MAX;
-    tsr_cpu_engine_keep(engine->base.cpu, KEPT_BYTES);
-    return &engine->base;
+    tsr_cpu_engine_keep(cpu, TSR_KEPT_BYTES);
+    tsr_gather_begin(&engine->gathering);
+    tsr_stock_begin(&engine->stock);
+    if (choice->wakes_later && choice->count <= TSR_DEVICES_LIMIT && has_driver()) {
+        take_choice(engine, choice);
+        engine->gathering.claimed = count_claimed(choice);
+        engine->is_waking = tsr_start_thread(&engine->waker, wake_later, engine) == 0;
+    }
+    if (engine->is_waking || wake(engine, choice, reason, reason_size)) return &engine->base;
+    destroy(&engine->base);
+    return NULL;
 }
 
 void tsr_cuda_engine_launch_by(struct tsr_engine *engine, int policy)

@@ -24,6 +24,7 @@
 #include <pthread.h>
 
 #include "kernels/batch/batch_decode_cuda.h"
+#include "kernels/batch/batch_measure_cuda.h"
 #include "kernels/batch/batch_predict_cuda.h"
 #include "slots_cuda.h"
 
@@ -39,12 +40,14 @@ struct tsr_batch_kind {
     tsr_coding coding;               /* encoding */
     int launch_policy;               /* encoding */
     int32_t tile_width, tile_height; /* decoding */
+    bool measures;                   /* decoding */
 };
 
 struct tsr_area;
 
 /* A call: consecutive frames of one caller. */
 struct tsr_batch_call {
+    bool decodes;
     uint32_t frames;
     size_t payload_bytes;          /* decoding: of models and tiles */
     bool has_lanes, has_transform; /* decoding: what must be prepared for */
@@ -80,7 +83,7 @@ struct tsr_batch {
     tsr_batch_call *calls; /* the last one first */
     size_t payload_bytes;
     bool has_lanes, has_transform;
-    uint8_t *host; /* the area's */
+    uint8_t *host, *host_end; /* the area's */
     tsr_slot *slot;
     size_t device_worth, device_limit; /* as tsr_slot_grow has them */
     uint64_t transfer_ns, kernel_ns;   /* set by run */
@@ -89,6 +92,8 @@ struct tsr_batch {
     tsr_cuda_decode_batch decode;
     const uint8_t *host_payloads, *host_rasters;
     const tsr_cuda_decode_frame *host_states;
+    tsr_measure_batch measure;
+    const tsr_frame_sums *host_sums;
     uint32_t joined, staged, left; /* numbers of calls; under the engine's lock */
 };
 
@@ -106,8 +111,11 @@ struct tsr_gathering {
     pthread_mutex_t lock;   /* of what follows */
     pthread_cond_t turned;  /* a slot was given back, or it is another leader's turn */
     pthread_cond_t emptied; /* an area was given back, or a batch opened */
-    uint64_t next_ticket, turn;
-    int devices;
+    struct {
+        uint64_t next_ticket, turn; /* of leaders */
+    } queue[2];                     /* of batches to encode; to decode */
+    int alone;                      /* leaders who wait for a whole device: no other one takes a slot */
+    int devices, claimed;           /* claimed: of how many areas are used, as host memory was claimed */
     tsr_slot slots[TSR_DEVICES_LIMIT * TSR_DEVICE_SLOTS]; /* device by device */
     tsr_slot_bounds bounds;
     tsr_area areas[TSR_DEVICES_LIMIT * TSR_DEVICE_AREAS];
@@ -125,9 +133,11 @@ struct tsr_fresh_areas {
 void tsr_gather_touch(tsr_fresh_areas *fresh, const bool *is_unwanted); /* is_unwanted: another thread may set it */
 void tsr_gather_drop(tsr_fresh_areas *fresh);
 
-/* Call it when devices, slots and bounds are known and the first device is the thread's. It pins the memory of fresh
- * for the areas. */
-void tsr_gather_begin(tsr_gathering *g, tsr_fresh_areas *fresh);
+void tsr_gather_begin(tsr_gathering *g);
+
+/* Call it when devices, slots and bounds are known and the first device is the thread's, before the first call. It pins
+ * the memory of fresh for the areas. */
+void tsr_gather_pin(tsr_gathering *g, tsr_fresh_areas *fresh);
 void tsr_gather_end(tsr_gathering *g);
 
 /* The most bytes of an area. memory_bytes: host memory that the process may take; all areas together get an eighth. */

@@ -28,15 +28,20 @@ bool same_coding(const tsr_coding &a, const tsr_coding &b)
 bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
 {
     return a.decodes == b.decodes && tsr_alike_images(&a.image, &b.image) && same_coding(a.coding, b.coding) &&
-           a.launch_policy == b.launch_policy && a.tile_width == b.tile_width && a.tile_height == b.tile_height;
+           a.launch_policy == b.launch_policy && a.tile_width == b.tile_width && a.tile_height == b.tile_height &&
+           a.measures == b.measures;
 }
 
 /* ---- With the lock ------------------------------------------------------------------------------------------ */
 
-/* Bytes of an area: fifty slices; more if a frame needs more. The first area that has no memory beforehand gets room
- * for some calls like its first one only: pinning memory takes a while, and there may be no second file. */
-#define AREA_BYTES ((size_t)32 << 20)
+/* An area has more bytes if a frame needs more. The first area that has no memory beforehand gets room for some calls
+ * like its first one only: pinning memory takes a while, and there may be no second file. */
 enum { FIRST_CALLS = 16, AREA_SPARE = 64 };
+
+tsr_area *areas_end(tsr_gathering *g)
+{
+    return g->areas + (g->devices < g->claimed ? g->devices : g->claimed) * TSR_DEVICE_AREAS;
+}
 
 size_t device_room(const tsr_batch_call *call, uint32_t frames, size_t payload_bytes)
 {
@@ -58,20 +63,20 @@ size_t full_room(const tsr_area *area, const tsr_batch_call *call)
 /* True if the call takes more than a slot's share, as a single frame may: its batch then has a device for itself. */
 bool takes_device(const tsr_gathering *g, const tsr_batch_call *call)
 {
-    return device_room(call, call->frames, call->payload_bytes) > g->bounds.share;
+    return device_room(call, call->frames, call->payload_bytes) > g->bounds.share[call->decodes];
 }
 
 /* Returns the area of a batch to join; NULL: there is none. A batch that is too full for the call is closed to all
  * calls: the next one is open soon. */
 tsr_area *find_open(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batch_call *call)
 {
-    for (tsr_area *a = g->areas; a < g->areas + g->devices * TSR_DEVICE_AREAS; a++) {
+    for (tsr_area *a = g->areas; a < areas_end(g); a++) {
         const tsr_batch &b = a->batch;
         if (!a->is_open || !same_kind(b.kind, *kind)) continue;
         const uint32_t frames = b.frames + call->frames;
         const size_t payload_bytes = b.payload_bytes + call->payload_bytes;
         if (host_room(call, frames, payload_bytes) <= a->bytes &&
-            device_room(call, frames, payload_bytes) <= g->bounds.share)
+            device_room(call, frames, payload_bytes) <= g->bounds.share[call->decodes])
             return a;
         a->is_open = false;
         pthread_cond_broadcast(&g->turned); /* its leader need not wait for other calls */
@@ -85,7 +90,7 @@ tsr_area *find_open(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batc
 tsr_area *take_area(tsr_gathering *g, size_t needed)
 {
     tsr_area *best = NULL;
-    for (tsr_area *a = g->areas; a < g->areas + g->devices * TSR_DEVICE_AREAS; a++)
+    for (tsr_area *a = g->areas; a < areas_end(g); a++)
         if (!a->is_taken && (!best || a->bytes > best->bytes)) best = a;
     if (!best || (best->bytes < needed && g->is_growing)) return NULL;
     best->is_taken = true;
@@ -112,54 +117,68 @@ void join(tsr_batch *batch, tsr_batch_call *call)
     batch->has_transform |= call->has_transform;
 }
 
-/* A batch of a few frames gains nothing beside another batch of its device: its kernels take as long as those of thirty
- * frames, and each batch takes some 0.3 ms of a processor. So it gathers frames until the other batch has ended. */
-enum { WORTH_A_SLOT = 16 };
+/* The slots of a device for batches that decode, or encode; all slots of it. */
+struct slot_range {
+    tsr_slot *begin, *end;
+};
 
-bool may_start(const tsr_gathering *g, const tsr_area *area)
+slot_range slots_of(tsr_gathering *g, int device, bool decodes)
 {
-    if (!area->is_open || area->batch.frames >= WORTH_A_SLOT) return true;
-    for (int d = 0; d < g->devices; d++) {
-        int taken = 0;
-        for (int s = 0; s < TSR_DEVICE_SLOTS; s++) taken += g->slots[d * TSR_DEVICE_SLOTS + s].is_taken;
-        if (taken == 0) return true;
-    }
+    tsr_slot *const first = g->slots + device * TSR_DEVICE_SLOTS, *const second = first + TSR_ENCODE_SLOTS;
+    return decodes ? slot_range{second, first + TSR_DEVICE_SLOTS} : slot_range{first, second};
+}
+
+slot_range device_of(tsr_gathering *g, const tsr_slot *slot)
+{
+    tsr_slot *const first = g->slots + (slot - g->slots) / TSR_DEVICE_SLOTS * TSR_DEVICE_SLOTS;
+    return {first, first + TSR_DEVICE_SLOTS};
+}
+
+int count_free(slot_range range)
+{
+    int count = 0;
+    for (const tsr_slot *s = range.begin; s < range.end; s++) count += !s->is_taken;
+    return count;
+}
+
+/* A batch of few frames gathers more until another one of its kind has ended. */
+bool may_start(tsr_gathering *g, const tsr_area *area)
+{
+    const bool decodes = area->batch.kind.decodes;
+    if (!area->is_open || area->batch.frames >= TSR_WORTH_A_SLOT) return true;
+    for (int d = 0; d < g->devices; d++)
+        if (count_free(slots_of(g, d, decodes)) == (decodes ? TSR_DECODE_SLOTS : TSR_ENCODE_SLOTS)) return true;
     return false;
 }
 
-tsr_slot *first_of_device(tsr_gathering *g, const tsr_slot *slot)
-{
-    return g->slots + (slot - g->slots) / TSR_DEVICE_SLOTS * TSR_DEVICE_SLOTS;
-}
-
-/* Takes a free slot of the device with most free slots: the one with most memory. alone: all slots of the device must
- * be free, and all are taken. */
-tsr_slot *take_slot(tsr_gathering *g, bool alone)
+/* Takes a free slot of the device with most free slots of the kind: the one with most memory. alone: all slots of the
+ * device must be free, and all are taken. */
+tsr_slot *take_slot(tsr_gathering *g, bool decodes, bool alone)
 {
     tsr_slot *best = NULL;
-    int most = alone ? TSR_DEVICE_SLOTS - 1 : 0;
+    int most = 0;
+    if (g->alone > 0 && !alone) return NULL;
     for (int d = 0; d < g->devices; d++) {
-        tsr_slot *const first = g->slots + d * TSR_DEVICE_SLOTS;
-        int count = 0;
-        for (tsr_slot *s = first; s < first + TSR_DEVICE_SLOTS; s++) count += !s->is_taken;
-        if (count <= most) continue;
+        const slot_range own = slots_of(g, d, decodes);
+        const int count = count_free(own);
+        if (count <= most || (alone && count_free(device_of(g, own.begin)) < TSR_DEVICE_SLOTS)) continue;
         most = count;
         best = NULL;
-        for (tsr_slot *s = first; s < first + TSR_DEVICE_SLOTS; s++)
+        for (tsr_slot *s = own.begin; s < own.end; s++)
             if (!s->is_taken && (!best || s->device_bytes > best->device_bytes)) best = s;
     }
     if (!best) return NULL;
-    tsr_slot *const first = first_of_device(g, best);
     best->is_taken = true;
-    for (tsr_slot *s = first; alone && s < first + TSR_DEVICE_SLOTS; s++) s->is_taken = true;
+    const slot_range all = device_of(g, best);
+    for (tsr_slot *s = all.begin; alone && s < all.end; s++) s->is_taken = true;
     return best;
 }
 
 void give_slot(tsr_gathering *g, tsr_slot *slot, bool alone)
 {
-    tsr_slot *const first = first_of_device(g, slot);
+    const slot_range all = device_of(g, slot);
     slot->is_taken = false;
-    for (tsr_slot *s = first; alone && s < first + TSR_DEVICE_SLOTS; s++) s->is_taken = false;
+    for (tsr_slot *s = all.begin; alone && s < all.end; s++) s->is_taken = false;
     pthread_cond_broadcast(&g->turned);
 }
 
@@ -177,7 +196,7 @@ void note_failure(tsr_gathering *g, cudaError_t error)
 cudaError_t open_batch(tsr_gathering *g, tsr_area *area, const tsr_batch_kind *kind, tsr_batch_call *call)
 {
     const size_t needed = host_room(call, call->frames, call->payload_bytes);
-    size_t wanted = g->opened++ == 0 && FIRST_CALLS * needed < AREA_BYTES ? FIRST_CALLS * needed : AREA_BYTES;
+    size_t wanted = g->opened++ == 0 && FIRST_CALLS * needed < TSR_AREA_BYTES ? FIRST_CALLS * needed : TSR_AREA_BYTES;
     if (wanted < needed) wanted = needed;
     tsr_batch &b = area->batch;
     if (area->bytes < (g->is_growing ? needed : wanted)) {
@@ -196,6 +215,7 @@ cudaError_t open_batch(tsr_gathering *g, tsr_area *area, const tsr_batch_kind *k
     memset(&b, 0, sizeof b);
     b.kind = *kind;
     b.host = area->host;
+    b.host_end = area->host + area->bytes;
     join(&b, call);
     area->is_open = !takes_device(g, call);
     pthread_cond_broadcast(&g->emptied); /* a call that waits for an area may join */
@@ -216,9 +236,9 @@ bool has_areas_to_spare(tsr_gathering *g)
     enum { GATHERING_AREAS = 2 }; /* of each device */
     int count = 0;
     pthread_mutex_lock(&g->lock);
-    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) count += !g->areas[i].is_taken;
+    for (const tsr_area *a = g->areas; a < areas_end(g); a++) count += !a->is_taken;
     pthread_mutex_unlock(&g->lock);
-    return count >= g->devices * GATHERING_AREAS;
+    return count >= (areas_end(g) - g->areas) / TSR_DEVICE_AREAS * GATHERING_AREAS;
 }
 
 /* Takes the results of calls of one frame out of the area, but for those that may stay there; and wakes all callers but
@@ -259,24 +279,28 @@ void tell_callers(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_ba
 void lead(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_steps *steps, const tsr_batch_call *call)
 {
     tsr_batch *batch = &area->batch;
-    const bool alone = takes_device(g, call);
+    const bool alone = takes_device(g, call), decodes = call->decodes;
     pthread_mutex_lock(&g->lock);
-    const uint64_t ticket = g->next_ticket++;
-    while (ticket != g->turn || !may_start(g, area) || !(batch->slot = take_slot(g, alone)))
+    auto &queue = g->queue[decodes];
+    const uint64_t ticket = queue.next_ticket++;
+    while (ticket != queue.turn) pthread_cond_wait(&g->turned, &g->lock);
+    g->alone += alone; /* now that no leader before it waits for a slot */
+    while (!may_start(g, area) || !(batch->slot = take_slot(g, decodes, alone)))
         pthread_cond_wait(&g->turned, &g->lock);
-    g->turn++;
+    queue.turn++;
+    g->alone -= alone;
     pthread_cond_broadcast(&g->turned);
     area->is_open = false;
     while (batch->staged < batch->joined) pthread_cond_wait(&area->moved, &g->lock);
     pthread_mutex_unlock(&g->lock);
 
-    tsr_slot *const first = first_of_device(g, batch->slot);
-    for (tsr_slot *s = first; alone && s < first + TSR_DEVICE_SLOTS; s++)
+    const slot_range all = device_of(g, batch->slot);
+    for (tsr_slot *s = all.begin; alone && s < all.end; s++)
         if (s != batch->slot) tsr_slot_empty(s);
     batch->device_worth = full_room(area, call);
-    batch->device_limit = alone ? g->bounds.all : g->bounds.share;
+    batch->device_limit = alone ? g->bounds.all : g->bounds.share[decodes];
     const cudaError_t error = steps->run(batch);
-    if (error != cudaSuccess || batch->slot->device_bytes > g->bounds.share)
+    if (error != cudaSuccess || batch->slot->device_bytes > g->bounds.share[decodes])
         tsr_slot_empty(batch->slot); /* after a failure, or if it has the other slots' shares */
 
     pthread_mutex_lock(&g->lock);
@@ -299,7 +323,7 @@ void lead(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_step
 void tsr_gather_touch(tsr_fresh_areas *fresh, const bool *is_unwanted)
 {
     for (uint8_t *&host : fresh->host)
-        if (!__atomic_load_n(is_unwanted, __ATOMIC_RELAXED)) host = tsr_area_touch(AREA_BYTES);
+        if (!__atomic_load_n(is_unwanted, __ATOMIC_RELAXED)) host = tsr_area_touch(TSR_AREA_BYTES);
 }
 
 void tsr_gather_drop(tsr_fresh_areas *fresh)
@@ -307,26 +331,30 @@ void tsr_gather_drop(tsr_fresh_areas *fresh)
     for (uint8_t *host : fresh->host) free(host);
 }
 
-void tsr_gather_begin(tsr_gathering *g, tsr_fresh_areas *fresh)
+void tsr_gather_begin(tsr_gathering *g)
 {
-    for (int i = 0; i < TSR_DEVICE_AREAS; i++) {
-        if (!fresh->host[i] || tsr_area_pin(fresh->host[i], AREA_BYTES) != cudaSuccess) continue;
-        g->areas[i].host = fresh->host[i];
-        g->areas[i].bytes = AREA_BYTES;
-    }
-    cudaGetLastError(); /* an area without memory gets some when it is needed, or reports why not */
     tsr_make_lock(&g->lock);
     pthread_cond_init(&g->turned, NULL);
     pthread_cond_init(&g->emptied, NULL);
-    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) pthread_cond_init(&g->areas[i].moved, NULL);
+    for (tsr_area &area : g->areas) pthread_cond_init(&area.moved, NULL);
+}
+
+void tsr_gather_pin(tsr_gathering *g, tsr_fresh_areas *fresh)
+{
+    for (int i = 0; i < TSR_DEVICE_AREAS; i++) {
+        if (!fresh->host[i] || tsr_area_pin(fresh->host[i], TSR_AREA_BYTES) != cudaSuccess) continue;
+        g->areas[i].host = fresh->host[i];
+        g->areas[i].bytes = TSR_AREA_BYTES;
+    }
+    cudaGetLastError(); /* an area without memory gets some when it is needed, or reports why not */
 }
 
 void tsr_gather_end(tsr_gathering *g)
 {
     for (int i = 0; i < g->devices * TSR_DEVICE_SLOTS; i++) tsr_slot_empty(&g->slots[i]);
-    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) {
-        tsr_area_free(g->areas[i].host);
-        pthread_cond_destroy(&g->areas[i].moved);
+    for (tsr_area &area : g->areas) {
+        tsr_area_free(area.host);
+        pthread_cond_destroy(&area.moved);
     }
     pthread_cond_destroy(&g->emptied);
     pthread_cond_destroy(&g->turned);
@@ -335,8 +363,8 @@ void tsr_gather_end(tsr_gathering *g)
 
 size_t tsr_gather_area_limit(const tsr_gathering *g, size_t memory_bytes)
 {
-    const size_t share = memory_bytes / 8 / ((size_t)g->devices * TSR_DEVICE_AREAS);
-    return share > AREA_BYTES ? share : AREA_BYTES;
+    const size_t share = memory_bytes / 8 / ((size_t)g->claimed * TSR_DEVICE_AREAS);
+    return share > TSR_AREA_BYTES ? share : TSR_AREA_BYTES;
 }
 
 const char *tsr_gather_objection(const tsr_gathering *g, const tsr_batch_call *call, size_t payload_bytes,
@@ -348,8 +376,8 @@ const char *tsr_gather_objection(const tsr_gathering *g, const tsr_batch_call *c
 
 bool tsr_gather_holds(const tsr_gathering *g, const tsr_batch_call *call)
 {
-    return host_room(call, call->frames, call->payload_bytes) <= AREA_BYTES &&
-           device_room(call, call->frames, call->payload_bytes) <= g->bounds.share;
+    return host_room(call, call->frames, call->payload_bytes) <= TSR_AREA_BYTES &&
+           device_room(call, call->frames, call->payload_bytes) <= g->bounds.share[call->decodes];
 }
 
 cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *kind, const tsr_batch_steps *steps,
@@ -374,7 +402,7 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
         error = open_batch(g, area, kind, call);
     else
         join(&area->batch, call);
-    if (area->batch.frames >= WORTH_A_SLOT) pthread_cond_broadcast(&g->turned); /* its leader may wait for that */
+    if (area->batch.frames >= TSR_WORTH_A_SLOT) pthread_cond_broadcast(&g->turned); /* its leader may wait for that */
     *reason = g->failure;
     pthread_mutex_unlock(&g->lock);
 

@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As many slices of 512 x 512 as 16 threads have files at work. Copying a smaller raster to an area takes less time
- * than asking for a copy to the GPU; of larger ones there would be too few. */
-#define TSR_STOCK_BYTES ((size_t)64 << 20)
+#include "kernels/gpu_load.h"
+
+/* Copying a smaller raster to an area takes less time than asking for a copy to the GPU; of larger ones there would be
+ * too few. */
 #define TSR_STOCK_LEAST ((size_t)64 << 10)
 #define TSR_STOCK_MOST ((size_t)4 << 20)
 
@@ -23,8 +24,9 @@ struct tsr_raster_stock {
     uint32_t count, free_count, free_piece[TSR_STOCK_BYTES / TSR_STOCK_LEAST];
 };
 
-/* host: memory of tsr_area_touch, or NULL. */
-void tsr_stock_begin(tsr_raster_stock *stock, uint8_t *host);
+void tsr_stock_begin(tsr_raster_stock *stock);
+/* Pins the memory. host: of tsr_area_touch, or NULL. Other threads may ask for pieces meanwhile. */
+void tsr_stock_pin(tsr_raster_stock *stock, uint8_t *host);
 void tsr_stock_end(tsr_raster_stock *stock);
 
 /* Takes a piece of this size; NULL: there is no free one now. */

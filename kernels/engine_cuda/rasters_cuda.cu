@@ -8,10 +8,20 @@ extern "C" {
 #include "kernels/pool/thread_pool.h"
 }
 
-void tsr_stock_begin(tsr_raster_stock *stock, uint8_t *host)
+static uint8_t *host_of(const tsr_raster_stock *stock)
+{
+    return __atomic_load_n(&stock->host, __ATOMIC_ACQUIRE);
+}
+
+void tsr_stock_begin(tsr_raster_stock *stock)
 {
     tsr_make_lock(&stock->lock);
-    stock->host = host && tsr_area_pin(host, TSR_STOCK_BYTES) == cudaSuccess ? host : NULL;
+}
+
+void tsr_stock_pin(tsr_raster_stock *stock, uint8_t *host)
+{
+    if (host && tsr_area_pin(host, TSR_STOCK_BYTES) == cudaSuccess)
+        __atomic_store_n(&stock->host, host, __ATOMIC_RELEASE);
     cudaGetLastError(); /* without this memory the areas are enough */
 }
 
@@ -24,7 +34,7 @@ void tsr_stock_end(tsr_raster_stock *stock)
 void *tsr_stock_take(tsr_raster_stock *stock, size_t bytes)
 {
     const size_t line = 4096, each = (bytes + line - 1) / line * line;
-    if (!stock->host || bytes < TSR_STOCK_LEAST || bytes > TSR_STOCK_MOST) return NULL;
+    if (!host_of(stock) || bytes < TSR_STOCK_LEAST || bytes > TSR_STOCK_MOST) return NULL;
     void *piece = NULL;
     pthread_mutex_lock(&stock->lock);
     if (stock->each != each && stock->free_count == stock->count) {
@@ -41,7 +51,8 @@ void *tsr_stock_take(tsr_raster_stock *stock, size_t bytes)
 bool tsr_stock_has(const tsr_raster_stock *stock, const void *memory)
 {
     const uint8_t *const at = static_cast<const uint8_t *>(memory);
-    return stock->host && at >= stock->host && at < stock->host + TSR_STOCK_BYTES;
+    const uint8_t *const host = host_of(stock);
+    return host && at >= host && at < host + TSR_STOCK_BYTES;
 }
 
 bool tsr_stock_give(tsr_raster_stock *stock, void *memory)

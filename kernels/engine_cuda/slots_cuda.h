@@ -9,11 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    TSR_DEVICES_LIMIT = 32,
-    TSR_DEVICE_SLOTS = 2, /* of a device: one batch's kernels beside another's copies; more make smaller batches */
-    TSR_DEVICE_AREAS = 12 /* for each device: of batches in slots, that gather, and that callers take results from */
-};
+#include "kernels/gpu_load.h"
+
+/* A device's slots: those for encoding come first. */
+enum { TSR_DEVICES_LIMIT = 32, TSR_DEVICE_SLOTS = TSR_ENCODE_SLOTS + TSR_DECODE_SLOTS };
 
 /* When a batch's steps ended, on its stream. */
 enum tsr_slot_event { TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE, TSR_SLOT_RESULTS, TSR_SLOT_EVENTS };
@@ -27,10 +26,10 @@ struct tsr_slot {
     bool is_taken; /* under the lock of the owner of the slots */
 };
 
-/* Device memory that an engine may take of each device: a slot's share, and what the slots of a device take together,
- * or one of them that is the only one. */
+/* Device memory that an engine may take of each device: a slot's share, of those for encoding and of those for
+ * decoding, and what the slots of a device take together, or one of them that is the only one. */
 struct tsr_slot_bounds {
-    size_t share, all;
+    size_t share[2], all;
 };
 
 #ifdef __cplusplus

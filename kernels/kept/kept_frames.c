@@ -306,6 +306,7 @@ static void begin_decoding(const struct tsr_decode_job *job, struct tsr_segment 
 {
     *base = *job;
     base->take = NULL;
+    base->measured = NULL; /* it is not the frame yet */
     base->tile = base_tiles;
     atomic_init(bad_tile, TSR_BAD_MODEL);
     for (uint32_t t = 0; t < job->tiles; t++) {

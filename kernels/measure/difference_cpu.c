@@ -109,6 +109,25 @@ void tsr_add_words(enum tsr_isa isa, const struct tsr_image *image, const struct
     add_plainly(image, what, a, b, first + done, count - done, sum);
 }
 
+void tsr_add_frame_sums(const struct tsr_measured *what, const struct tsr_difference *frame, struct tsr_difference *sum)
+{
+    if (frame->max_error > sum->max_error) sum->max_error = frame->max_error;
+    sum->squared_error = tsr_add_saturated(sum->squared_error, tsr_weigh_squares(frame->squared_error, what->weight));
+    sum->samples += frame->samples;
+    sum->ssim.positions += frame->ssim.positions;
+    sum->ssim.loss += frame->ssim.loss;
+    for (uint32_t w = 0; w < what->windows; w++) {
+        if (frame->window[w].max_error > sum->window[w].max_error)
+            sum->window[w].max_error = frame->window[w].max_error;
+        sum->window[w].samples += frame->window[w].samples;
+        const uint32_t weight = what->window_weight[w] ? what->window_weight[w] : TSR_WHOLE_WEIGHT;
+        const uint64_t squares = tsr_weigh_squares(frame->window[w].squared_error, weight);
+        sum->window[w].squared_error = tsr_add_saturated(sum->window[w].squared_error, squares);
+        sum->window[w].ssim.positions += frame->window[w].ssim.positions;
+        sum->window[w].ssim.loss += frame->window[w].ssim.loss;
+    }
+}
+
 void tsr_add_difference(const struct tsr_image *image, const struct tsr_measured *what, const uint8_t *a,
                         const uint8_t *b, struct tsr_difference *sum)
 {
@@ -120,14 +139,5 @@ void tsr_add_difference(const struct tsr_image *image, const struct tsr_measured
         return;
     }
     tsr_add_words(tsr_isa(), image, what, a, b, 0, words, &frame);
-    if (frame.max_error > sum->max_error) sum->max_error = frame.max_error;
-    sum->squared_error = tsr_add_saturated(sum->squared_error, tsr_weigh_squares(frame.squared_error, what->weight));
-    sum->samples += frame.samples;
-    for (uint32_t w = 0; w < what->windows; w++) {
-        if (frame.window[w].max_error > sum->window[w].max_error) sum->window[w].max_error = frame.window[w].max_error;
-        sum->window[w].samples += frame.window[w].samples;
-        const uint32_t weight = what->window_weight[w] ? what->window_weight[w] : TSR_WHOLE_WEIGHT;
-        const uint64_t squares = tsr_weigh_squares(frame.window[w].squared_error, weight);
-        sum->window[w].squared_error = tsr_add_saturated(sum->window[w].squared_error, squares);
-    }
+    tsr_add_frame_sums(what, &frame, sum);
 }

@@ -19,6 +19,10 @@ extern const struct tsr_measured tsr_measure_all;
 void tsr_add_difference(const struct tsr_image *image, const struct tsr_measured *what, const uint8_t *a,
                         const uint8_t *b, struct tsr_difference *sum);
 
+/* Adds sums of a frame that are without weights. */
+void tsr_add_frame_sums(const struct tsr_measured *what, const struct tsr_difference *frame,
+                        struct tsr_difference *sum);
+
 /* The same of count words from number first on, by the forms of an instruction set, without the weight. */
 void tsr_add_words(enum tsr_isa isa, const struct tsr_image *image, const struct tsr_measured *what, const uint8_t *a,
                    const uint8_t *b, size_t first, size_t count, struct tsr_difference *sum);

@@ -8,8 +8,8 @@
 
 /* Starts a thread whose stack has TSR_STACK_BYTES, whatever the process gives its threads. Returns what pthread_create
  * returns. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TSR_STACK_BYTES ((size_t)8 << 20) /* sanitizers make frames several times as large */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(TSR_LARGE_STACKS)
+#define TSR_STACK_BYTES ((size_t)8 << 20) /* sanitizers make frames several times as large; tests/emulation */
 #else
 #define TSR_STACK_BYTES ((size_t)1 << 20)
 #endif

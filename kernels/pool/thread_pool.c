@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/gpu_load.h"
 #include "large_stack.h"
 
 static _Thread_local struct tsr_pool *resting_in;
@@ -146,7 +147,7 @@ struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t restin
     pthread_cond_init(&pool->finished, NULL);
     pthread_cond_init(&pool->freed, NULL);
     for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) pool->memory[lot].limit = SIZE_MAX;
-    pool->few = resting > 0 ? 4 * threads : 0;
+    pool->few = resting > 0 ? TSR_FEW_OF_THREAD * threads : 0;
     pool->resting_limit = resting_bytes;
     pthread_mutex_lock(&pool->lock);
     if (resting > 0) start_helpers(pool, wanted);

@@ -18,8 +18,9 @@
  *                   of that name count
  *   cuda_lasting    all calls after it fail, too
  *   gpu_encoder     4 bytes of a batch's payloads change on the GPU
- *   gpu_decoder     4 bytes of a batch's rasters change on the GPU */
+ *   gpu_decoder     4 bytes of a batch's rasters change on the GPU; with TESSERA_FAULT_AT of that batch alone */
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -249,8 +250,11 @@ int __wrap_tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaS
 
 int __wrap_tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream)
 {
+    static atomic_long batches;
+    const long number = 1 + atomic_fetch_add(&batches, 1);
+    const char *const at = getenv("TESSERA_FAULT_AT");
     const int error = __real_tsr_cuda_decode_frames(batch, stream);
-    if (error != cudaSuccess || !planted("gpu_decoder")) return error;
+    if (error != cudaSuccess || !planted("gpu_decoder") || (at && number != strtol(at, NULL, 10))) return error;
     return cudaMemsetAsync(batch->rasters, 0x55, 4, stream);
 }
 #endif

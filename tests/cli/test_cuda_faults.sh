@@ -32,14 +32,13 @@ for TESSERA_FAULT_CALL in cudaMalloc cudaHostRegister cudaMemcpyAsync cudaMemset
     *) TESSERA_FAULT_AT=1 ;;
     esac
     # Some calls happen while CUDA wakes, before any file. They cost no file.
-    least=1 least_coding=1
+    least=1
     case $TESSERA_FAULT_CALL in
-    cudaHostRegister) least=0 least_coding=0 ;;
-    cudaMalloc | cudaMemset* | 'a launch') least_coding=0 ;;
+    cudaHostRegister | cudaMalloc | cudaMemset* | 'a launch') least=0 ;;
     esac
     rm -rf set back
     run 0 "$FAULTY" compress -r --json --engine cuda --path transform in -o set
-    says_fallbacks $least_coding 2
+    says_fallbacks $least 2
     diff -r good set || bad "$TESSERA_FAULT_CALL: other bytes"
     run 0 "$FAULTY" test -r --json --engine cuda set
     says_fallbacks $least 2

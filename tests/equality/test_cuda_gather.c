@@ -147,7 +147,7 @@ static void borrow_once(void *context, unsigned index)
 /* Of results that are held at the same time some are lent; the others are copied because memory is scarce. */
 TEST(borrowed_results)
 {
-    enum { HELD = 14 }; /* more than there are areas to lend */
+    enum { HELD = 20 }; /* more than there are areas to lend */
     static const int first = 0;
     const struct tsr_gpu_choice one = {&first, 1, 0, NULL};
     char reason[256];
@@ -232,6 +232,33 @@ TEST(bounds_of_memory)
     assert_true(seen_none && seen_all);
 }
 
+/* Cores do all until the GPUs are awake, and all if there are none. */
+TEST(woken_later)
+{
+    char reason[256];
+    const struct tsr_gpu_choice gpus = {.wakes_later = true};
+    struct tsr_engine *engine = must(create_engine(&gpus, reason, sizeof reason));
+    struct tsr_engine_times times;
+    do {
+        times = call_all(engine);
+    } while (times.encode.frames == 0 || times.decode.frames == 0);
+    print_message("GPUs encode %d of %d calls, and decode %d\n", (int)times.encode.frames, CALLS,
+                  (int)times.decode.frames);
+    engine->ops->destroy(engine);
+    engine = must(create_engine(&gpus, reason, sizeof reason));
+    engine->ops->destroy(engine); /* while it wakes */
+#if defined(TSR_CUDA_EMULATED)
+    setenv("TSR_EMULATE_NO_DEVICE", "1", 1);
+    assert_null(create_engine(&gpus, reason, sizeof reason));
+    unsetenv("TSR_EMULATE_NO_DEVICE");
+#endif
+    const int missing = 200;
+    const struct tsr_gpu_choice none = {.number = &missing, .count = 1, .wakes_later = true};
+    engine = must(create_engine(&none, reason, sizeof reason));
+    assert_int_equal(call_all(engine).encode.frames, 0);
+    engine->ops->destroy(engine);
+}
+
 TEST(what_does_not_fit_is_said)
 {
     char reason[256];
@@ -287,6 +314,7 @@ int main(void)
                                        cmocka_unit_test(many_frames),
                                        cmocka_unit_test(bounds_of_memory),
                                        cmocka_unit_test(what_does_not_fit_is_said),
+                                       cmocka_unit_test(woken_later),
                                        cmocka_unit_test(several_devices)};
     if (!has_device()) return SKIPPED;
     return cmocka_run_group_tests(tests, make_calls, free_calls);

@@ -6,15 +6,14 @@
 #include "samples.h"
 
 /* Word number i of 8 or 16 bits allocated. */
-static inline uint32_t tsr_raster_word(const struct tsr_image *image, const uint8_t *raster, size_t i)
+TSR_HD uint32_t tsr_raster_word(const struct tsr_image *image, const uint8_t *raster, size_t i)
 {
     if (image->bits_allocated == 8) return raster[i ^ (size_t)image->swapped];
     return (uint32_t)raster[2 * i + !image->big_endian] << 8 | raster[2 * i + image->big_endian];
 }
 
 /* The stored value of word number i, of any bits allocated. Words of 32 bits are values as a whole. */
-static inline __attribute__((always_inline)) int64_t tsr_raster_value(const struct tsr_image *image,
-                                                                      const uint8_t *raster, size_t i)
+TSR_HD_INLINE int64_t tsr_raster_value(const struct tsr_image *image, const uint8_t *raster, size_t i)
 {
     uint32_t word = 0;
     if (image->bits_allocated == 32) {

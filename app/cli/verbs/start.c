@@ -48,10 +48,10 @@ static enum tsr_engine_choice engine_choice(const struct options *options)
 
 /* While threads open files beyond 64, 128, 256 at once, Linux makes the table of files longer each time, and all that
  * open or close a file wait, 5 to 40 ms, until it is sure that nobody reads the old one. So it gets its length while
- * there is one thread, which need not wait. A file at work takes up to four; of 16 threads' 128 files. */
+ * there is one thread, which need not wait. A file at work takes up to four; of 16 threads' 256 files. */
 void reserve_descriptors(void)
 {
-    enum { DESCRIPTORS = 1024, MOST = 1 << 16 };
+    enum { DESCRIPTORS = 2048, MOST = 1 << 16 };
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
     /* Series that are inputs stay open: all that this process may have. */

@@ -1,0 +1,64 @@
+/* Frames with loss as they are decoded again, right after they were coded. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/library/flow.h"
+#include "kernels/kept/kept_frames.h"
+#include "transform/status.h"
+
+/* Puts the payloads of tiles together, each in one piece. */
+static void join_tiles(const struct tsr_coded_frame *coded, uint8_t *payload, struct tsr_segment *tiles)
+{
+    for (uint32_t t = 0; t < coded->tiles; t++) {
+        tiles[t] = (struct tsr_segment){payload, 0};
+        for (int i = 0; i < coded->tile[t].segments; i++) {
+            const struct tsr_segment *const segment = &coded->tile[t].segment[i];
+            if (segment->size) memcpy(payload, segment->bytes, segment->size);
+            payload += segment->size;
+            tiles[t].size += segment->size;
+        }
+    }
+}
+
+static size_t tiles_bytes(const struct tsr_coded_frame *coded)
+{
+    size_t bytes = 0;
+    for (uint32_t t = 0; t < coded->tiles; t++)
+        for (int i = 0; i < coded->tile[t].segments; i++) bytes += coded->tile[t].segment[i].size;
+    return bytes;
+}
+
+enum tsr_status tsr_decode_coded(struct tsr_engine *engine, const struct tsr_header *header,
+                                 const struct tsr_measured *measured, const struct tsr_encode_job *from,
+                                 uint8_t *raster, struct tsr_difference *difference, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &header->image;
+    const struct tsr_kept_ranges *const kept = tsr_kept_of(header, &header->coding);
+    uint8_t *const payload = malloc(tiles_bytes(&from->coded) + 1);
+    struct tsr_segment *const tiles = malloc(from->coded.tiles * sizeof *tiles);
+    struct tsr_decode_job job = {.model = from->coded.model,
+                                 .tile = tiles,
+                                 .tiles = from->coded.tiles,
+                                 .raster = raster,
+                                 .original = from->raster,
+                                 .measured = measured};
+    const size_t space = tsr_kept_decode_workspace(engine, image, kept, &job, 1);
+    void *const workspace = space ? engine->ops->take_workspace(engine, space) : NULL;
+    enum tsr_status status = TSR_OK;
+    if (!payload || !tiles || !workspace) {
+        status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decode a frame");
+    } else {
+        join_tiles(&from->coded, payload, tiles);
+        status = tsr_kept_decode(engine, image, kept, &job, 1, workspace);
+        if (status != TSR_OK) tsr_fail(error, TSR_ERROR_INTERNAL, "an encoded frame does not decode");
+    }
+    free(payload);
+    free(tiles);
+    engine->ops->give_workspace(engine, workspace);
+    *difference = job.difference;
+    if (status == TSR_OK && !job.is_measured) {
+        tsr_add_difference(image, measured, from->raster, raster, difference);
+        tsr_add_ssim(tsr_isa(), image, measured, from->raster, raster, difference);
+    }
+    return status == TSR_ERROR_CORRUPT ? TSR_ERROR_INTERNAL : status;
+}
