@@ -10,7 +10,7 @@
  * returns. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TSR_STACK_BYTES ((size_t)8 << 20) /* sanitizers make frames several times as large */
-#else
+#elif !defined(TSR_STACK_BYTES) /* emulated GPUs' shared memory lies on stacks, too: CMakeLists.txt names more */
 #define TSR_STACK_BYTES ((size_t)1 << 20)
 #endif
 int tsr_start_thread(pthread_t *thread, void *(*work)(void *context), void *context);
