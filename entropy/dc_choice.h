@@ -68,24 +68,30 @@ TSR_HD uint32_t tsr_dc_cost_apart(int32_t error, uint32_t magnitude, uint32_t w,
     return tsr_dc_error_cost(error) + tsr_dc_rate(table, magnitude, magnitude > 0);
 }
 
-/* Of a block of 16 means: units in the order of the scan; left: units[0] of the block before. seen: what its neighbours
- * see of it, which this fills in; above: what they are in the row above, with one before and one after. */
-TSR_HD uint32_t tsr_dc_cost_plane(const int32_t units[TSR_BLOCK_SAMPLES], int32_t left, struct tsr_magnitudes *seen,
-                                  const struct tsr_magnitudes *above)
+/* Of the errors of a block of 16 means: units in the order of the scan; left: units[0] of the block before. seen: what
+ * its neighbours see of it, and *places up to its last coefficient, which this fills in. */
+TSR_HD uint32_t tsr_dc_see_plane(const int32_t units[TSR_BLOCK_SAMPLES], int32_t left, struct tsr_magnitudes *seen,
+                                 int *places)
 {
-    uint16_t energy[TSR_BLOCK_SAMPLES];
     uint32_t cost = 0;
-    int places = 0;
+    *places = 0;
     for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) {
         const int32_t magnitude = tsr_abs(units[p]),
                       rounded = tsr_round_units(units[p], p ? TSR_ROUND_AC : TSR_ROUND_DC);
         const int32_t coded = p > 0 ? rounded : tsr_round_units(units[0] - left, TSR_ROUND_DC);
         cost += tsr_dc_error_cost(magnitude - rounded * TSR_UNIT);
         seen->at[p] = (uint16_t)tsr_seen_magnitude((uint32_t)coded, 0);
-        if (coded > 0) places = p + 1;
+        if (coded > 0) *places = p + 1;
     }
+    return cost;
+}
+
+/* Of the block's coefficients. above: what is seen in the row above; both rows have a block before and one after. */
+TSR_HD uint32_t tsr_dc_rate_of_plane(const struct tsr_magnitudes *seen, const struct tsr_magnitudes *above, int places)
+{
+    uint16_t energy[TSR_BLOCK_SAMPLES];
     tsr_energies_around(seen - 1, above, above - 1, above + 1, energy);
-    cost += TSR_AT(tsr_rate_of_places)[(TSR_BLOCK_SAMPLES + 1) * tsr_block_energy_class(energy) + places];
+    uint32_t cost = TSR_AT(tsr_rate_of_places)[(TSR_BLOCK_SAMPLES + 1) * tsr_block_energy_class(energy) + places];
     tsr_add_energies(seen, energy);
     for (int p = places - 1; p >= 0; p--) {
         const int row = TSR_RATE_MAGNITUDES * tsr_energy_class(energy[p]);

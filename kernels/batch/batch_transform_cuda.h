@@ -11,6 +11,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/transform_plan.h"
+#include "entropy/dc_choice.h"
 
 enum {
     TSR_SLICE_SAMPLES = TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE,       /* side of a slice */
@@ -134,12 +135,34 @@ struct tsr_batch_planes {
     uint32_t *payload_size;        /* in bytes; 0: the plane is constant */
 };
 
+/* DC planes (FORMAT.md 8.9) of a batch: device memory from means to slices. What has a name of tsr_transform_state is
+ * the same of DC planes; tsr_batch_of_dcs makes a batch of these. */
+struct tsr_dc_state {
+    int32_t *means;                /* by plane and tile, tsr_tile_dcs each: of the tile's blocks, row by row */
+    struct tsr_dc_costs *costs;    /* by plane */
+    struct tsr_plane_state *plane; /* by plane: constant where it has no DC plane */
+    int32_t *units, *coefficients;
+    uint8_t *strings;
+    uint64_t *slice_offsets;
+    uint8_t *coder;
+    uint64_t *pair_blocks;
+    uint32_t *entries, *entry_count;
+    struct tsr_slice_string *slice_string;
+    uint32_t *counts, *cells_in_use;
+    uint64_t *magnitudes;
+    struct tsr_pair_model *pair_model;
+    struct tsr_coefficient_model *coefficient_model;
+    struct tsr_cell_codes *pair_codes;
+    tsr_coefficient_codes *coefficient_codes;
+};
+
 /* Path T, and path P by CAVLC: how blocks are coded, and device memory from coefficients to slices. */
 struct tsr_transform_state {
     bool narrow;                    /* coefficients are int16_t, else int32_t */
     struct tsr_transform_plan plan; /* of first planes; its steps are those of a frame without a colour transform */
     bool chooses;                   /* coefficients of some plane are chosen by rate and distortion */
     bool has_classes;               /* some plane has classes of steps */
+    bool has_dcs;                   /* some plane may have a DC plane */
     enum tsr_cuda_coder by;
     uint32_t plane_counts;    /* of symbols, of a plane */
     uint64_t magnitude_count; /* magnitudes of a plane that its shift goes by */
@@ -172,6 +195,7 @@ struct tsr_transform_state {
     struct tsr_packed_codes *codes;                  /* by plane; Huffman of run-level symbols */
     struct tsr_cell_codes *pair_codes;               /* by plane; pairs */
     tsr_coefficient_codes *coefficient_codes;        /* by plane and table, TSR_COEFFICIENT_TABLES a plane; rANS */
+    struct tsr_dc_state dcs;                         /* if has_dcs */
 };
 
 /* A batch; kernels take it by value. Pointers are the device's. Path P by Huffman or rANS keeps its
@@ -182,12 +206,11 @@ struct tsr_cuda_batch {
     struct tsr_transform_state transform;
 };
 
-/* True for what the stages can do: path T, and path P by CAVLC. They know no DC planes (FORMAT.md 8.9), so what may
- * have them is not theirs. */
+/* True for what the stages can do: path T, and path P by CAVLC. */
 TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_coding *coding)
 {
     if (coding->path == TSR_PATH_PREDICT && coding->coder != TSR_CODER_CAVLC) return false;
-    return (image->bits_allocated == 8 || image->bits_allocated == 16) && !tsr_may_have_dc_planes(coding);
+    return image->bits_allocated == 8 || image->bits_allocated == 16;
 }
 
 /* True if blocks are lossy: planes then keep values, not indices x. */
@@ -236,7 +259,13 @@ TSR_HD struct tsr_tile_place tsr_tile_place(const struct tsr_cuda_batch *b, uint
     return place;
 }
 
-/* Columns and rows of blocks in slice number slice of a plane. */
+/* Most blocks of a tile, and so means of a tile's DC plane. */
+TSR_HD uint32_t tsr_tile_dcs(const struct tsr_cuda_batch *b)
+{
+    return (uint32_t)((b->shape.tile_width + 3) / 4) * (uint32_t)((b->shape.tile_height + 3) / 4);
+}
+
+/* Columns and rows of blocks in slice number slice of a plane. Slices end at the borders of their tile. */
 TSR_HD struct tsr_slice tsr_plane_slice(const struct tsr_cuda_batch *b, uint32_t slice)
 {
     const uint32_t y = slice / (b->shape.tile_slice_rows * b->shape.slice_columns);
@@ -247,13 +276,16 @@ TSR_HD struct tsr_slice tsr_plane_slice(const struct tsr_cuda_batch *b, uint32_t
     rest -= x * rows * b->shape.tile_slice_columns;
     uint32_t columns = b->shape.slice_columns - x * b->shape.tile_slice_columns;
     if (columns > b->shape.tile_slice_columns) columns = b->shape.tile_slice_columns;
-    const int32_t column = (int32_t)(x * b->shape.tile_slice_columns + rest % columns) * TSR_SLICE_BLOCKS;
-    const int32_t row = (int32_t)(y * b->shape.tile_slice_rows + rest / columns) * TSR_SLICE_BLOCKS;
+    const int32_t left = (int32_t)x * b->shape.tile_width, top = (int32_t)y * b->shape.tile_height;
+    const int32_t width = tsr_min(b->shape.tile_width, (int32_t)b->shape.image.columns - left),
+                  height = tsr_min(b->shape.tile_height, (int32_t)b->shape.image.rows - top);
+    const int32_t column = (int32_t)(rest % columns) * TSR_SLICE_BLOCKS,
+                  row = (int32_t)(rest / columns) * TSR_SLICE_BLOCKS;
     struct tsr_slice blocks;
-    blocks.column = column;
-    blocks.row = row;
-    blocks.columns = tsr_min(TSR_SLICE_BLOCKS, ((int32_t)b->shape.image.columns + 3) / 4 - column);
-    blocks.rows = tsr_min(TSR_SLICE_BLOCKS, ((int32_t)b->shape.image.rows + 3) / 4 - row);
+    blocks.column = left / 4 + column;
+    blocks.row = top / 4 + row;
+    blocks.columns = tsr_min(TSR_SLICE_BLOCKS, (width + 3) / 4 - column);
+    blocks.rows = tsr_min(TSR_SLICE_BLOCKS, (height + 3) / 4 - row);
     return blocks;
 }
 
@@ -306,6 +338,10 @@ void tsr_cuda_shape(struct tsr_cuda_batch *batch, const struct tsr_image *image,
  */
 size_t tsr_cuda_plane_payload_bytes(const struct tsr_cuda_batch *batch);
 
+/* The DC planes of a batch that may have them as a batch: each plane's means as its samples, in 32 bits. Its payloads
+ * are no tiles' but what stands in front of the slices of the batch's. */
+struct tsr_cuda_batch tsr_batch_of_dcs(const struct tsr_cuda_batch *batch);
+
 /* Shapes the batch and lays its arrays out from base on; if base is null, it only counts. Returns the bytes that they
  * take. d_rasters: the frames' rasters, without gaps, or null: a place for them is among the arrays. */
 size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *image, const struct tsr_coding *coding,
@@ -328,6 +364,9 @@ int tsr_cuda_classes(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_class_strings(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Values to coefficients, with lapping in tiles that seem to cost less with it; to units if coefficients are chosen. */
 int tsr_cuda_lapped(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* If has_dcs: which planes have DC planes; and, dcs being tsr_batch_of_dcs, their means to units. */
+int tsr_cuda_choose_dcs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+int tsr_cuda_units_of_dcs(const struct tsr_cuda_batch *batch, const struct tsr_cuda_batch *dcs, cudaStream_t stream);
 /* Units to coefficients, where coefficients of some plane are chosen by rate and distortion; sums up their magnitudes.
  */
 int tsr_cuda_choose(const struct tsr_cuda_batch *batch, cudaStream_t stream);
@@ -348,8 +387,8 @@ int tsr_cuda_code_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 int tsr_cuda_code_entries(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Payloads' sizes to their places. */
 int tsr_cuda_scan_payloads(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Bit strings to payloads. */
-int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Bit strings to payloads. dcs: tsr_batch_of_dcs if has_dcs, else it is not looked at. */
+int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, const struct tsr_cuda_batch *dcs, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

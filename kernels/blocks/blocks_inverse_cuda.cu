@@ -37,7 +37,7 @@ struct inverse_work {
 
 __device__ __forceinline__ const tsr_plane_model &plane_of(const struct tsr_cuda_decode_batch &b, uint32_t number)
 {
-    const uint32_t plane = number / b.tiles;
+    const uint32_t plane = number / b.tiles % b.planes;
     return tsr_decode_model(&b, plane / b.frame_planes)->plane[plane % b.frame_planes];
 }
 
@@ -45,14 +45,14 @@ __device__ __forceinline__ inverse_work piece_at(const struct tsr_cuda_decode_ba
                                                  const tsr_decode_coefficients &w, uint32_t number)
 {
     inverse_work work;
-    const uint32_t plane = number / b.tiles;
+    const uint32_t plane = number / b.tiles % b.planes;
     work.number = number;
-    work.tile_number = number - plane * b.tiles;
+    work.tile_number = number % b.tiles;
     work.frame = plane / b.frame_planes;
-    work.tile = tsr_decode_tile_at(&b, work.tile_number);
+    work.tile = tsr_piece_tile(&b, &w, number);
     work.columns = (work.tile.width + 3) / 4;
     work.rows = (work.tile.height + 3) / 4;
-    work.first_block = (size_t)number * w.tile_blocks;
+    work.first_block = tsr_first_block(&w, number);
     work.samples = b.samples + (size_t)plane * b.plane_samples + work.tile.first;
     work.origin = work.tile_number / b.tiles_across * (uint32_t)b.tile_height * b.image.columns +
                   work.tile_number % b.tiles_across * (uint32_t)b.tile_width;
@@ -61,13 +61,22 @@ __device__ __forceinline__ inverse_work piece_at(const struct tsr_cuda_decode_ba
 
 __device__ __forceinline__ bool is_to_do(const tsr_decode_coefficients &w, uint32_t number)
 {
-    return number < w.pieces && w.piece[number].is_sliced && !w.piece[number].is_bad;
+    return number < 2 * w.pieces && w.piece[number].is_sliced && !w.piece[number % w.pieces].is_bad;
 }
 
 /* ---- Wavefronts ------------------------------------------------------------------------------------------- */
 
-/* A warp a piece: differences of DCs to DCs. The wavefront's next 32 steps of each row are in shared memory: of single
- * loads along the rows nearly each step would wait for one. */
+/* By a warp: whether the piece's places of DCs, which are in a plane of their own, are all 0. */
+__device__ __forceinline__ bool are_dcs_apart(const tsr_decode_coefficients &w, const inverse_work &work)
+{
+    const size_t blocks = (size_t)work.columns * (size_t)work.rows;
+    int32_t any = 0;
+    for (size_t i = threadIdx.x % TSR_WARP; i < blocks; i += TSR_WARP) any |= w.dcs[work.first_block + i];
+    return !__any_sync(TSR_FULL_WARP, any != 0);
+}
+
+/* A warp a piece or a DC plane's: differences of DCs to DCs. The wavefront's next 32 steps of each row are in shared
+ * memory: of single loads along the rows nearly each step would wait for one. */
 __global__ void __launch_bounds__(WARP_THREADS)
     k_restore_dcs(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
@@ -76,6 +85,12 @@ __global__ void __launch_bounds__(WARP_THREADS)
     const uint32_t number = blockIdx.x * (WARP_THREADS / TSR_WARP) + threadIdx.x / TSR_WARP;
     if (!is_to_do(w, number) || plane_of(b, number).path == TSR_PATH_PREDICT) return;
     const inverse_work work = piece_at(b, w, number);
+    if (number < w.pieces && plane_of(b, number).dc_plane) {
+        if (are_dcs_apart(w, work) || threadIdx.x % TSR_WARP != 0) return;
+        w.piece[number].is_bad = 1;
+        tsr_note_bad_tile(b, work.frame, work.tile_number);
+        return;
+    }
     int32_t(*held)[TSR_WARP + 1] = rows_of_steps[threadIdx.x / TSR_WARP];
     bool is_bad = false;
     for (int32_t first = 0; first < work.rows; first += TSR_WARP) {
@@ -314,9 +329,11 @@ __global__ void __launch_bounds__(BLOCK_THREADS)
 
 /* ---- Lapping ---------------------------------------------------------------------------------------------- */
 
-/* Coefficients to samples with their fraction, as the filter takes them. */
-__device__ __forceinline__ void inverse_fine(int32_t x[16], int32_t q, int step_class)
+/* Coefficients to samples with their fraction, as the filter takes them. has_mean: the first is scaled already. */
+__device__ __forceinline__ void inverse_fine(int32_t x[16], int32_t q, int step_class, bool has_mean)
 {
+    const int32_t mean = x[0];
+    if (has_mean) x[0] = 0;
     const int octave = q / TSR_QP_OCTAVE, shift = TSR_FINE_DROP - octave;
     uint32_t most = 0;
 #pragma unroll
@@ -336,9 +353,36 @@ __device__ __forceinline__ void inverse_fine(int32_t x[16], int32_t q, int step_
         for (int i = 0; i < UNROLLED; i++)
             x[i] = tsr_scale_fine(x[i], i == 0 ? dc_step : step[tsr_norm_class(i / 4, i % 4)], q, i);
     }
+    if (has_mean) x[0] = mean;
     inverse_32(x);
 #pragma unroll
     for (int i = 0; i < UNROLLED; i++) x[i] = tsr_lap_settle(x[i]);
+}
+
+/* A thread a block of a DC plane, and then the next: means to the blocks that they are of. */
+template <typename Coefficient>
+__global__ void __launch_bounds__(BLOCK_THREADS)
+    k_inverse_dcs(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
+{
+    const uint32_t number = w.pieces + blockIdx.x;
+    if (!is_to_do(w, number)) return;
+    const tsr_plane_model &plane = plane_of(b, number);
+    const inverse_work work = piece_at(b, w, number);
+    const int fraction = tsr_dc_fraction(plane.range);
+    int32_t *const dcs = w.dcs + tsr_first_block(&w, number - w.pieces);
+    for (int32_t place = (int32_t)threadIdx.x; place < work.columns * work.rows; place += BLOCK_THREADS) {
+        const int32_t row = place / work.columns, column = place - row * work.columns;
+        int32_t x[16];
+        load_block<Coefficient>(w, work.first_block + (size_t)place, x);
+        inverse_fine(x, plane.dc_qp_index, TSR_PLAIN_CLASS, false);
+#pragma unroll
+        for (int i = 0; i < UNROLLED; i++) {
+            const int32_t at_x = 4 * column + i % 4, at_y = 4 * row + i / 4;
+            if (at_x < work.tile.width && at_y < work.tile.height)
+                dcs[(size_t)at_y * (size_t)work.tile.width + (size_t)at_x] =
+                    tsr_dc_scaled(tsr_dc_settle(x[i]), fraction);
+        }
+    }
 }
 
 /* Four samples of a row around a border between blocks, of which those at from .. end - 1 are in the tile. */
@@ -392,7 +436,8 @@ __global__ void __launch_bounds__(STRIP_THREADS)
             load_block<Coefficient>(w, work.first_block + (size_t)row * (size_t)work.columns + (size_t)column, x);
             const int step_class =
                 classes ? classes[row / TSR_CLASS_BLOCKS * across + column / TSR_CLASS_BLOCKS] : TSR_PLAIN_CLASS;
-            inverse_fine(x, block_q(plane, b.image, work, column, row) + (is_lapped ? TSR_LAP_QP : 0), step_class);
+            inverse_fine(x, block_q(plane, b.image, work, column, row) + (is_lapped ? TSR_LAP_QP : 0), step_class,
+                         plane.dc_plane);
         }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -428,7 +473,8 @@ int inverse(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients
     const uint32_t strips = (columns + STRIP_BORDERS) / STRIP_BORDERS; /* of columns + 1 borders */
     const uint32_t block_parts = (w.tile_blocks + PART_BLOCKS - 1) / PART_BLOCKS;
     const uint32_t strip_parts = (strips + strip_warps - 1) / strip_warps;
-    TSR_CUDA_TRY(tsr_launch(k_restore_dcs, (w.pieces + warps - 1) / warps, WARP_THREADS, 0, stream, b, w));
+    TSR_CUDA_TRY(tsr_launch(k_restore_dcs, (2 * w.pieces + warps - 1) / warps, WARP_THREADS, 0, stream, b, w));
+    TSR_CUDA_TRY(tsr_launch(k_inverse_dcs<Coefficient>, w.pieces, BLOCK_THREADS, 0, stream, b, w));
     TSR_CUDA_TRY(
         tsr_launch(k_restore_residuals<Coefficient>, (w.pieces + warps - 1) / warps, WARP_THREADS, 0, stream, b, w));
     TSR_CUDA_TRY(

@@ -180,7 +180,8 @@ __global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cu
     const struct tsr_tile_place place = tsr_tile_place(&b, tile);
     if (slice_row >= place.slice_rows) return;
     const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
-    const bool chooses = plan.chooses, lapped = b.transform.lapped[number * b.shape.tiles + tile] != 0;
+    const bool chooses = plan.chooses,
+               lapped = b.transform.lapped && b.transform.lapped[number * b.shape.tiles + tile] != 0;
     const int32_t columns = (place.tile.width + 3) / 4, rows = (place.tile.height + 3) / 4;
     const int32_t c = (int32_t)(thread % SIDE), r = (int32_t)(thread / SIDE), row = (int32_t)slice_row * SIDE;
     const uint32_t at = slice_seen::at(thread);

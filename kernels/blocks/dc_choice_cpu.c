@@ -83,7 +83,9 @@ static uint64_t cost_plane(const struct dc_rows *r, int odd, int32_t q, int frac
             const int at = tsr_zigzag(p);
             units[p] = tsr_quantiser_units(block[at], q, tsr_norm_class(at / 4, at % 4));
         }
-        cost += tsr_dc_cost_plane(units, left, seen + c, above + c);
+        int places;
+        cost += tsr_dc_see_plane(units, left, seen + c, &places);
+        cost += tsr_dc_rate_of_plane(seen + c, above + c, places);
         left = units[0];
     }
     return cost;

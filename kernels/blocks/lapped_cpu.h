@@ -29,13 +29,6 @@ void tsr_tile_textures(const uint16_t *samples, struct tsr_tile tile, uint32_t r
 void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                         int32_t *units, void *scratch);
 
-/* The means of a tile's blocks, as a tile. */
-static inline struct tsr_tile tsr_tile_of_dcs(int32_t width, int32_t height)
-{
-    const struct tsr_block_grid grid = tsr_block_grid(width, height, 1);
-    return (struct tsr_tile){0, grid.columns, grid.rows, (size_t)grid.columns};
-}
-
 /* The same of the means of a tile's blocks, without lapping. */
 void tsr_forward_dcs(const int32_t *dcs, struct tsr_tile tile, int32_t q, int32_t *units, void *scratch);
 

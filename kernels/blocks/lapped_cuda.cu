@@ -10,6 +10,7 @@
 #include "kernels/slices/coefficients.cuh"
 
 #include "entropy/rate_distortion.h"
+#include "transform/block/dc_plane.h"
 #include "transform/block/step_classes.h"
 #include "transform/block/core4x4.h"
 
@@ -89,17 +90,19 @@ __device__ __forceinline__ void lap_window(const tile_view &tile, int32_t column
     lap_samples(tile, column, row, v);
 }
 
-/* Values to units of the step q and the class, raster order. */
-__device__ __forceinline__ void forward_units(int32_t q, int step_class, int32_t block[16])
+/* Values to units of the step q and the class, raster order. Returns the DC as the transform makes it. */
+__device__ __forceinline__ int32_t forward_units(int32_t q, int step_class, int32_t block[16])
 {
     int32_t factor[3];
 #pragma unroll
     for (int k = 0; k < 3; k++) factor[k] = tsr_class_factor(q, k, step_class);
     tsr_core_forward(block);
+    const int32_t dc = block[0];
 #pragma unroll
     for (int i = 0; i < 16; i++)
         block[i] = tsr_units_by_factor(block[i], q,
                                        i == 0 ? tsr_quantiser_factor(q, 0) : factor[tsr_norm_class(i / 4, i % 4)]);
+    return dc;
 }
 
 /* The class of a block's square; classes: of its tile, or null. */
@@ -340,6 +343,9 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
     size_t slice = (size_t)number * b.shape.slices + place.first_slice;
     int32_t column = 0, row = 0; /* of the slice, in blocks */
+    int32_t *const means = UNITS && b.transform.has_dcs && tsr_state_span(b.transform.dcs.plane[number]) > 1
+                               ? b.transform.dcs.means + (size_t)blockIdx.x * tsr_tile_dcs(&b)
+                               : NULL;
     for (int32_t s = 0; s < slices; s++, slice++) {
         const bool is_block = column + c < tile.columns && row + r < tile.rows;
         int32_t block[16];
@@ -358,7 +364,12 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
             const int32_t q = plan.coarser_by == 0
                                   ? plan.qp_index
                                   : tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column + c, row + r));
-            forward_units(q + lap_qp, class_at(classes_here(b, plan), tile, column + c, row + r), block);
+            const int32_t dc =
+                forward_units(q + lap_qp, class_at(classes_here(b, plan), tile, column + c, row + r), block);
+            if (UNITS && means) { /* differences of zeros are zeros */
+                means[(row + r) * tile.columns + column + c] = tsr_dc_mean(dc, tsr_dc_fraction(state.range));
+                block[0] = 0;
+            }
             round_places<UNITS ? 1 : 16>(block);
             memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
         }

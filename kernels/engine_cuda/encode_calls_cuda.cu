@@ -105,6 +105,12 @@ void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number,
     if (b.transform.model) plane->run_level = b.transform.model[number];
     if (b.transform.pair_model) plane->pair = b.transform.pair_model[number];
     if (b.transform.coefficient_model) plane->coefficient = b.transform.coefficient_model[number];
+    const tsr_dc_state &dcs = b.transform.dcs;
+    plane->dc_plane = plane->dc_plane && tsr_state_span(dcs.plane[number]) > 1;
+    if (!plane->dc_plane) return;
+    plane->dc_qp_index = tsr_dc_q(plane->qp_index, tsr_dc_fraction(plane->range));
+    if (dcs.pair_model) plane->dcs.pair = dcs.pair_model[number];
+    if (dcs.coefficient_model) plane->dcs.coefficient = dcs.coefficient_model[number];
 }
 
 /* Fills in the colours of a frame. lists: room for the lists of components; a palette's lists stay where they are. */
@@ -208,6 +214,9 @@ tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
     move(r.transform.model);
     move(r.transform.pair_model);
     move(r.transform.coefficient_model);
+    move(r.transform.dcs.plane);
+    move(r.transform.dcs.pair_model);
+    move(r.transform.dcs.coefficient_model);
     move(r.shared.payload_offset);
     move(r.shared.payload_size);
     move(r.shared.frame);
@@ -321,9 +330,7 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
     const bool has_samples = image->bits_allocated == 8 || image->bits_allocated == 16;
     if (!tsr_can_encode(image, coding))
         return !has_samples ? "the GPU does not code samples of 1 or 32 bits"
-               : coding->path == TSR_PATH_TRANSFORM
-                   ? "the GPU does not code planes of DCs, as path T does from -5 on"
-                   : "the GPU does not try anchored residuals of colours, as path P does from -5 on";
+                            : "the GPU does not try anchored residuals of colours, as path P does from -5 on";
     call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
     call->frame_bytes = one.b.shape.frame_bytes;
     const size_t back = one.b.shared.result_bytes + one.b.shared.payload_bytes;

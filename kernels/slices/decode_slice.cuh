@@ -18,10 +18,10 @@ enum {
 
 /* A slice as its thread sees it. */
 struct slice_work {
-    uint32_t frame, plane, tile, piece;
-    uint32_t columns, rows; /* of its blocks */
-    uint32_t pitch;         /* of the tile's rows of blocks */
-    size_t first;           /* block, in the lists of all blocks */
+    uint32_t frame, plane, tile, piece; /* plane: or DC plane */
+    uint32_t columns, rows;             /* of its blocks */
+    uint32_t pitch;                     /* of the tile's rows of blocks */
+    size_t first;                       /* block, in the lists of all blocks */
     const uint8_t *bytes;
     uint32_t size;
 };
@@ -30,7 +30,7 @@ __device__ __forceinline__ slice_work slice_at(const struct tsr_cuda_decode_batc
                                                const uint32_t *first_slice, uint32_t number)
 {
     slice_work work;
-    uint32_t low = 0, high = w.pieces; /* first_slice[low] <= number < first_slice[high] */
+    uint32_t low = 0, high = 2 * w.pieces; /* first_slice[low] <= number < first_slice[high] */
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
         if (__ldg(&first_slice[middle]) <= number)
@@ -42,17 +42,17 @@ __device__ __forceinline__ slice_work slice_at(const struct tsr_cuda_decode_batc
     work.piece = low;
     work.plane = low / b.tiles;
     work.tile = low - work.plane * b.tiles;
-    work.frame = work.plane / b.frame_planes;
-    const tsr_tile tile = tsr_decode_tile_at(&b, work.tile);
+    work.frame = work.plane % b.planes / b.frame_planes;
+    const tsr_tile tile = tsr_piece_tile(&b, &w, low);
     const struct tsr_block_grid grid =
         tsr_block_grid(tile.width, tile.height, tsr_slice_model(b, work.plane).slice_side);
     const tsr_slice slice = tsr_slice_at(grid, (int32_t)index);
     work.columns = (uint32_t)slice.columns;
     work.rows = (uint32_t)slice.rows;
     work.pitch = (uint32_t)grid.columns;
-    work.first = (size_t)low * w.tile_blocks + (size_t)slice.row * work.pitch + (size_t)slice.column;
-    const uint32_t *start = w.start + (size_t)low * (w.most_slices + 1) + index;
-    work.bytes = b.payloads + b.piece[low].offset + start[0];
+    work.first = tsr_first_block(&w, low) + (size_t)slice.row * work.pitch + (size_t)slice.column;
+    const uint32_t *start = tsr_slice_starts(w, low) + index;
+    work.bytes = b.payloads + b.piece[low % w.pieces].offset + start[0];
     work.size = start[1] - start[0];
     return work;
 }
@@ -63,7 +63,7 @@ __device__ __forceinline__ void end_slice(const struct tsr_cuda_decode_batch &b,
                                           const slice_work &work, bool is_good, uint32_t seen)
 {
     if (!is_good) {
-        w.piece[work.piece].is_bad = 1;
+        w.piece[work.piece % w.pieces].is_bad = 1; /* and the DC plane is nobody's */
         tsr_note_bad_tile(b, work.frame, work.tile);
     }
     if (sizeof(Coefficient) == 2 && seen >> 15 != 0) b.frame[work.frame].state = TSR_DECODE_ELSEWHERE;
@@ -81,8 +81,8 @@ template <typename Coefficient, typename Decode>
 __device__ __forceinline__ void decode_slices(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w,
                                               tsr_slice_kind kind, Decode decode_slice)
 {
-    const uint32_t *first_slice = w.first_slice + (size_t)kind * (w.pieces + 1);
-    const uint32_t slices = first_slice[w.pieces];
+    const uint32_t *first_slice = tsr_first_slices(w, kind);
+    const uint32_t slices = first_slice[2 * w.pieces];
     for (uint32_t number = blockIdx.x * THREADS + threadIdx.x; number < slices; number += gridDim.x * THREADS) {
         const slice_work work = slice_at(b, w, first_slice, number);
         uint32_t seen = 0;
@@ -94,7 +94,7 @@ __device__ __forceinline__ void decode_slices(const struct tsr_cuda_decode_batch
 /* True if there is nothing for this block of threads. */
 __device__ __forceinline__ bool is_idle(const tsr_decode_coefficients &w, tsr_slice_kind kind)
 {
-    return blockIdx.x * THREADS >= w.first_slice[(size_t)kind * (w.pieces + 1) + w.pieces];
+    return blockIdx.x * THREADS >= tsr_first_slices(w, kind)[2 * w.pieces];
 }
 
 /* ---- Energies --------------------------------------------------------------------------------------------- */

@@ -38,6 +38,13 @@ template <typename T> void take(T *&array, uint8_t *base, size_t &used, size_t c
     used += room;
 }
 
+/* Room for the tables of a plane or DC plane of this many samples, in whole units. */
+size_t table_bytes(size_t samples)
+{
+    const size_t bytes = PLANE_TABLE_BYTES + samples / SAMPLES_A_TABLE_BYTE;
+    return (bytes < PLANE_TABLE_LIMIT ? bytes : PLANE_TABLE_LIMIT) / TSR_SLICE_TABLE_UNIT * TSR_SLICE_TABLE_UNIT;
+}
+
 size_t lay_out(const struct tsr_cuda_decode_batch &b, tsr_decode_coefficients &w, uint8_t *base)
 {
     size_t used = 0;
@@ -48,14 +55,17 @@ size_t lay_out(const struct tsr_cuda_decode_batch &b, tsr_decode_coefficients &w
     w.pieces = b.planes * b.tiles;
     w.most_slices = (uint32_t)(most.slice_columns * most.slice_rows);
     w.tile_blocks = (uint32_t)(most.columns * most.rows);
-    const size_t table_room = PLANE_TABLE_BYTES + b.plane_samples / SAMPLES_A_TABLE_BYTE;
-    w.table_room = (table_room < PLANE_TABLE_LIMIT ? table_room : PLANE_TABLE_LIMIT) / TSR_SLICE_TABLE_UNIT * b.planes;
-    take(w.piece, base, used, w.pieces);
-    take(w.start, base, used, (size_t)w.pieces * (w.most_slices + 1));
-    take(w.first_slice, base, used, (size_t)TSR_SLICE_KINDS * (w.pieces + 1));
-    take(w.plane, base, used, b.planes);
+    const struct tsr_tile dcs = tsr_tile_of_dcs(b.tile_width, b.tile_height);
+    const struct tsr_block_grid dc_blocks = tsr_block_grid(dcs.width, dcs.height, TSR_SLICE_BLOCKS_LEAST);
+    w.dc_tile_blocks = (uint32_t)(dc_blocks.columns * dc_blocks.rows);
+    w.table_room = (table_bytes(b.plane_samples) + table_bytes(b.plane_samples / TSR_BLOCK_SAMPLES)) /
+                   TSR_SLICE_TABLE_UNIT * b.planes;
+    take(w.piece, base, used, 2 * (size_t)w.pieces);
+    take(w.start, base, used, 2 * (size_t)w.pieces * (w.most_slices + 1));
+    take(w.first_slice, base, used, (size_t)TSR_SLICE_KINDS * (2 * (size_t)w.pieces + 1));
+    take(w.plane, base, used, 2 * (size_t)b.planes);
     take(w.tables, base, used, w.table_room * TSR_SLICE_TABLE_UNIT);
-    const size_t blocks = (size_t)w.pieces * w.tile_blocks;
+    const size_t blocks = tsr_first_block(&w, 2 * w.pieces);
     uint8_t *coefficients;
     take(coefficients, base, used, blocks * TSR_BLOCK_SAMPLES * (w.narrow ? sizeof(int16_t) : sizeof(int32_t)));
     w.coefficients = coefficients;
@@ -285,7 +295,7 @@ __global__ void __launch_bounds__(THREADS)
     const unsigned thread = threadIdx.x;
     decode_slices<Coefficient>(b, w, TSR_SLICES_PAIRS, [&](const slice_work &work, uint32_t *seen) {
         const tsr_slice_tables &of_plane = w.plane[work.plane];
-        const int shift = tsr_slice_model(b, work.plane).pair.magnitude_shift;
+        const int shift = tsr_slice_pairs(b, work.plane).magnitude_shift;
         word_reader reader(ring);
         reader.begin(work.bytes, work.size);
         bool in_run = false;
@@ -433,7 +443,7 @@ __global__ void __launch_bounds__(THREADS)
     const unsigned thread = threadIdx.x;
     decode_slices<Coefficient>(b, w, TSR_SLICES_RANS, [&](const slice_work &work, uint32_t *seen) {
         const tsr_slice_tables &of_plane = w.plane[work.plane];
-        const int shift = tsr_slice_model(b, work.plane).coefficient.magnitude_shift;
+        const int shift = tsr_slice_coefficients(b, work.plane).magnitude_shift;
         rans_reader reader(ring);
         reader.begin(work.bytes, work.size);
         for (uint32_t r = 0; r < work.rows; r++) {

@@ -34,10 +34,26 @@ static __host__ __device__ constexpr uint32_t tsr_slice_table_bytes(tsr_slice_ki
 }
 static_assert(sizeof(tsr_slice_rans_table) % TSR_SLICE_TABLE_UNIT == 0, "tables are aligned");
 
+/* plane: or a DC plane, as all that follow here. */
 static __device__ __forceinline__ const tsr_plane_model &tsr_slice_model(const struct tsr_cuda_decode_batch &b,
                                                                          uint32_t plane)
 {
-    return tsr_decode_model(&b, plane / b.frame_planes)->plane[plane % b.frame_planes];
+    const uint32_t number = plane < b.planes ? plane : plane - b.planes;
+    return tsr_decode_model(&b, number / b.frame_planes)->plane[number % b.frame_planes];
+}
+
+static __device__ __forceinline__ const tsr_pair_model &tsr_slice_pairs(const struct tsr_cuda_decode_batch &b,
+                                                                        uint32_t plane)
+{
+    const tsr_plane_model &model = tsr_slice_model(b, plane);
+    return plane < b.planes ? model.pair : model.dcs.pair;
+}
+
+static __device__ __forceinline__ const tsr_coefficient_model &
+tsr_slice_coefficients(const struct tsr_cuda_decode_batch &b, uint32_t plane)
+{
+    const tsr_plane_model &model = tsr_slice_model(b, plane);
+    return plane < b.planes ? model.coefficient : model.dcs.coefficient;
 }
 
 static __device__ __forceinline__ tsr_slice_kind tsr_slice_kind_of(const tsr_plane_model &plane)
@@ -51,9 +67,20 @@ static __device__ __forceinline__ tsr_slice_kind tsr_slice_kind_of(const tsr_pla
 /* True if this plane's pieces are blocks in slices. */
 static __device__ __forceinline__ bool tsr_is_sliced(const struct tsr_cuda_decode_batch &b, uint32_t plane)
 {
-    if (b.frame[plane / b.frame_planes].state != TSR_DECODE_OK) return false;
+    if (b.frame[plane % b.planes / b.frame_planes].state != TSR_DECODE_OK) return false;
     const tsr_plane_model &model = tsr_slice_model(b, plane);
-    return tsr_is_coded(&model) && !tsr_is_of_lanes(&model);
+    return tsr_is_coded(&model) && !tsr_is_of_lanes(&model) && (plane < b.planes || model.dc_plane);
+}
+
+/* Where the bytes from a piece's first to each string of it are; those of a kind's numbers of first slices. */
+static __device__ __forceinline__ uint32_t *tsr_slice_starts(const tsr_decode_coefficients &w, uint32_t number)
+{
+    return w.start + (size_t)number * (w.most_slices + 1);
+}
+
+static __device__ __forceinline__ uint32_t *tsr_first_slices(const tsr_decode_coefficients &w, uint32_t kind)
+{
+    return w.first_slice + (size_t)kind * (2 * (size_t)w.pieces + 1);
 }
 
 /* Tables of all planes, and where each slice begins. */

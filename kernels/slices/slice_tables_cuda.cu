@@ -18,85 +18,119 @@ __device__ __forceinline__ bool is_large(const tsr_plane_model &model)
     return (kind == TSR_SLICES_CAVLC || kind == TSR_SLICES_RUN_LEVEL) && model.slice_side > TSR_SLICE_ROW_BLOCKS;
 }
 
-/* A thread a piece: where its strings begin. first_slice becomes how many slices there are. */
+/* Where the strings of a piece begin, from the lengths at bytes[at] on, which end with the strings at end. False if the
+ * lengths are not valid. */
+__device__ __forceinline__ bool cut_strings(const uint8_t *bytes, size_t at, size_t end, uint32_t count,
+                                            uint32_t *start)
+{
+    const size_t front = tsr_get_lengths_in_front(bytes + at, end - at, start, (int32_t)count);
+    if (front == 0) return false;
+    uint64_t next = at + front;
+    for (uint32_t s = 0; s < count; s++) {
+        const uint32_t length = start[s];
+        start[s] = (uint32_t)next;
+        next += length;
+    }
+    start[count] = (uint32_t)next;
+    return next == end;
+}
+
+/* What is found out of a piece and its DC plane's. */
+struct cut_piece {
+    tsr_sliced_piece own;
+    uint32_t slices, dc_slices;
+    bool has_dcs;
+};
+
+/* Cuts a piece that is not raw: what is in front of its slices, and them. */
+__device__ __forceinline__ cut_piece cut_slices(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w,
+                                                uint32_t number, const tsr_plane_model &model, const tsr_tile &tile)
+{
+    const tsr_cuda_piece piece = b.piece[number];
+    const uint8_t *bytes = b.payloads + piece.offset;
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, model.slice_side);
+    cut_piece cut = {{1, (uint8_t)tsr_slice_kind_of(model), 0, 1}, 0, 0, false};
+    size_t at = model.lapping ? 1 : 0;
+    if (piece.size == 0) return cut;
+    if (model.lapping) cut.own.lapped = bytes[0];
+    if (cut.own.lapped > 1) return cut;
+    if (model.classes && !tsr_get_class_string(bytes, piece.size, &at, w.classes + (size_t)number * w.tile_squares,
+                                               tsr_squares_along(tile.width), tsr_squares_along(tile.height)))
+        return cut;
+    if (model.dc_plane) {
+        const tsr_tile dcs = tsr_tile_of_dcs(tile.width, tile.height);
+        const struct tsr_block_grid dc_grid = tsr_block_grid(dcs.width, dcs.height, model.slice_side);
+        uint64_t size;
+        if (!tsr_read_varint(bytes, piece.size, &at, TSR_PIECE_SIZE_LIMIT, &size) || size > piece.size - at) return cut;
+        cut.has_dcs = true;
+        cut.dc_slices = (uint32_t)(dc_grid.slice_columns * dc_grid.slice_rows);
+        if (!cut_strings(bytes, at, at + size, cut.dc_slices, tsr_slice_starts(w, number + w.pieces))) return cut;
+        at += size;
+    }
+    cut.slices = (uint32_t)(grid.slice_columns * grid.slice_rows);
+    cut.own.is_bad = !cut_strings(bytes, at, piece.size, cut.slices, tsr_slice_starts(w, number));
+    return cut;
+}
+
+/* A thread a piece and its DC plane's: where their strings begin. first_slice becomes how many slices there are. */
 __global__ void __launch_bounds__(CUT_THREADS)
     k_cut_slices(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
     const uint32_t number = blockIdx.x * CUT_THREADS + threadIdx.x;
     if (number >= w.pieces) return;
     const uint32_t plane = number / b.tiles, tile_number = number - plane * b.tiles;
-    tsr_sliced_piece own = {0, 0, 0, 0};
-    uint32_t count = 0;
+    cut_piece cut = {{0, 0, 0, 0}, 0, 0, false};
     const tsr_cuda_piece piece = b.piece[number];
     if (piece.is_there && tsr_is_sliced(b, plane)) {
         const tsr_plane_model &model = tsr_slice_model(b, plane);
         const tsr_tile tile = tsr_decode_tile_at(&b, tile_number);
-        if (piece.size != tsr_raw_tile_bytes(model.range, tile.width, tile.height)) {
-            const uint8_t *bytes = b.payloads + piece.offset;
-            const uint32_t flag = model.lapping && piece.size > 0 ? 1u : 0u;
-            const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, model.slice_side);
-            uint32_t *start = w.start + (size_t)number * (w.most_slices + 1);
-            count = (uint32_t)(grid.slice_columns * grid.slice_rows);
-            own.is_sliced = 1;
-            own.kind = (uint8_t)tsr_slice_kind_of(model);
-            own.lapped = flag ? bytes[0] : 0;
-            own.is_bad = own.lapped > 1 || piece.size == 0;
-            size_t head = flag;
-            if (model.classes && !own.is_bad)
-                own.is_bad =
-                    !tsr_get_class_string(bytes, piece.size, &head, w.classes + (size_t)number * w.tile_squares,
-                                          tsr_squares_along(tile.width), tsr_squares_along(tile.height));
-            uint64_t at =
-                own.is_bad ? 0 : tsr_get_lengths_in_front(bytes + head, piece.size - head, start, (int32_t)count);
-            own.is_bad |= at == 0;
-            at += head;
-            for (uint32_t s = 0; s < count && !own.is_bad; s++) {
-                const uint32_t length = start[s];
-                start[s] = (uint32_t)at;
-                at += length;
-            }
-            start[count] = (uint32_t)at;
-            own.is_bad |= at != piece.size;
-            if (own.is_bad) {
-                tsr_note_bad_tile(b, plane / b.frame_planes, tile_number);
-                count = 0;
-            }
+        if (piece.size != tsr_raw_tile_bytes(model.range, tile.width, tile.height))
+            cut = cut_slices(b, w, number, model, tile);
+        if (cut.own.is_bad) {
+            tsr_note_bad_tile(b, plane / b.frame_planes, tile_number);
+            cut.slices = cut.dc_slices = 0;
         }
     }
-    w.piece[number] = own;
-    for (uint32_t kind = 0; kind < TSR_SLICE_KINDS; kind++)
-        w.first_slice[(size_t)kind * (w.pieces + 1) + number] = kind == own.kind ? count : 0u;
+    const tsr_sliced_piece nothing = {0, 0, 0, 0};
+    w.piece[number] = cut.own;
+    w.piece[number + w.pieces] = cut.has_dcs ? cut.own : nothing;
+    for (uint32_t kind = 0; kind < TSR_SLICE_KINDS; kind++) {
+        uint32_t *const counts = tsr_first_slices(w, kind);
+        counts[number] = kind == cut.own.kind ? cut.slices : 0u;
+        counts[number + w.pieces] = kind == cut.own.kind ? cut.dc_slices : 0u;
+    }
 }
 
 /* A block a kind: counts of slices to numbers of first ones. */
 __global__ void __launch_bounds__(SCAN_THREADS) k_number_slices(const tsr_decode_coefficients w)
 {
     __shared__ uint32_t sums[SCAN_THREADS / TSR_WARP];
-    uint32_t *counts = w.first_slice + (size_t)blockIdx.x * (w.pieces + 1), start = 0;
-    for (uint32_t first = 0; first < w.pieces; first += SCAN_THREADS) {
+    uint32_t *counts = tsr_first_slices(w, blockIdx.x), start = 0;
+    for (uint32_t first = 0; first < 2 * w.pieces; first += SCAN_THREADS) {
         const uint32_t number = first + threadIdx.x;
         uint32_t total;
-        const uint32_t before = tsr_block_scan<SCAN_THREADS>(number < w.pieces ? counts[number] : 0u, sums, &total);
-        if (number < w.pieces) counts[number] = start + before;
+        const uint32_t before = tsr_block_scan<SCAN_THREADS>(number < 2 * w.pieces ? counts[number] : 0u, sums, &total);
+        if (number < 2 * w.pieces) counts[number] = start + before;
         start += total;
         __syncthreads();
     }
-    if (threadIdx.x == 0) counts[w.pieces] = start;
+    if (threadIdx.x == 0) counts[2 * w.pieces] = start;
 }
 
 /* ---- Tables ----------------------------------------------------------------------------------------------- */
 
-__device__ uint32_t tables_of(const tsr_plane_model &model)
+__device__ uint32_t tables_of(const struct tsr_cuda_decode_batch &b, uint32_t plane)
 {
+    const tsr_plane_model &model = tsr_slice_model(b, plane);
     uint32_t count = 0;
     switch (tsr_slice_kind_of(model)) {
     case TSR_SLICES_RUN_LEVEL:
         return (uint32_t)model.run_level.dc_tables + model.run_level.ac_tables;
     case TSR_SLICES_PAIRS:
-        for (int g = 0; g < TSR_PAIR_GROUPS; g++) count += model.pair.tables[g];
+        for (int g = 0; g < TSR_PAIR_GROUPS; g++) count += tsr_slice_pairs(b, plane).tables[g];
         return count;
     case TSR_SLICES_RANS:
-        for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) count += model.coefficient.tables[g];
+        for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) count += tsr_slice_coefficients(b, plane).tables[g];
         return count;
     default:
         return 0;
@@ -110,12 +144,12 @@ __global__ void __launch_bounds__(SCAN_THREADS)
 {
     __shared__ uint32_t sums[SCAN_THREADS / TSR_WARP];
     uint64_t start = 0;
-    for (uint32_t first = 0; first < b.planes; first += SCAN_THREADS) {
+    for (uint32_t first = 0; first < 2 * b.planes; first += SCAN_THREADS) {
         const uint32_t plane = first + threadIdx.x;
-        const bool here = plane < b.planes && tsr_is_sliced(b, plane);
+        const bool here = plane < 2 * b.planes && tsr_is_sliced(b, plane);
         uint32_t count = 0, units = 0, total;
         if (here) {
-            count = tables_of(tsr_slice_model(b, plane));
+            count = tables_of(b, plane);
             units =
                 count * (tsr_slice_table_bytes(tsr_slice_kind_of(tsr_slice_model(b, plane))) / TSR_SLICE_TABLE_UNIT);
         }
@@ -123,10 +157,10 @@ __global__ void __launch_bounds__(SCAN_THREADS)
         start += total;
         __syncthreads(); /* all have read the frames' states */
         if (here && ((units > 0 && at + units > w.table_room) || is_large(tsr_slice_model(b, plane)))) {
-            b.frame[plane / b.frame_planes].state = TSR_DECODE_ELSEWHERE;
+            b.frame[plane % b.planes / b.frame_planes].state = TSR_DECODE_ELSEWHERE;
             count = 0;
         }
-        if (plane < b.planes) {
+        if (plane < 2 * b.planes) {
             w.plane[plane].first = (uint32_t)at;
             w.plane[plane].count = count;
         }
@@ -222,22 +256,24 @@ __device__ uint32_t grouped_place(const uint8_t *tables, uint32_t t)
     return group * TSR_ENERGY_CLASSES + t;
 }
 
-/* A block a plane, a warp a table. */
+/* A block a plane or DC plane, a warp a table. */
 __global__ void __launch_bounds__(TABLE_THREADS)
     k_build_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
     const uint32_t plane = blockIdx.x;
     if (!tsr_is_sliced(b, plane)) return;
     const tsr_plane_model &model = tsr_slice_model(b, plane);
+    const tsr_pair_model &pairs = tsr_slice_pairs(b, plane);
+    const tsr_coefficient_model &coefficients = tsr_slice_coefficients(b, plane);
     const tsr_slice_kind kind = tsr_slice_kind_of(model);
     tsr_slice_tables &own = w.plane[plane];
     if (kind == TSR_SLICES_CAVLC) return;
     for (uint32_t c = threadIdx.x; c < TSR_PAIR_CELLS; c += TABLE_THREADS) {
         uint8_t table = TSR_NO_TABLE;
         if (kind == TSR_SLICES_PAIRS)
-            table = grouped_table(model.pair.tables, model.pair.table_of, c);
+            table = grouped_table(pairs.tables, pairs.table_of, c);
         else if (kind == TSR_SLICES_RANS && c < TSR_COEFFICIENT_CELLS)
-            table = grouped_table(model.coefficient.tables, model.coefficient.table_of, c);
+            table = grouped_table(coefficients.tables, coefficients.table_of, c);
         else if (kind == TSR_SLICES_RUN_LEVEL && c < TSR_DC_CELLS)
             table = model.run_level.dc_table_of[c];
         else if (kind == TSR_SLICES_RUN_LEVEL && c < TSR_DC_CELLS + TSR_AC_CELLS)
@@ -253,9 +289,9 @@ __global__ void __launch_bounds__(TABLE_THREADS)
         const uint32_t dc_tables = model.run_level.dc_tables;
         if (kind == TSR_SLICES_RANS)
             build_rans(reinterpret_cast<tsr_slice_rans_table *>(at),
-                       model.coefficient.weight[grouped_place(model.coefficient.tables, t)], lane);
+                       coefficients.weight[grouped_place(coefficients.tables, t)], lane);
         else if (kind == TSR_SLICES_PAIRS)
-            build_huffman(huffman, model.pair.lengths[grouped_place(model.pair.tables, t)], TSR_PAIR_SYMBOLS, lane);
+            build_huffman(huffman, pairs.lengths[grouped_place(pairs.tables, t)], TSR_PAIR_SYMBOLS, lane);
         else if (t < dc_tables)
             build_huffman(huffman, model.run_level.dc_lengths[t], TSR_DC_SYMBOLS, lane);
         else
@@ -268,7 +304,7 @@ __global__ void __launch_bounds__(TABLE_THREADS)
 cudaError_t tsr_cut_slices(const tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w, cudaStream_t stream)
 {
     TSR_CUDA_TRY(tsr_launch(k_place_tables, 1, SCAN_THREADS, 0, stream, b, w));
-    TSR_CUDA_TRY(tsr_launch(k_build_tables, b.planes, TABLE_THREADS, 0, stream, b, w));
+    TSR_CUDA_TRY(tsr_launch(k_build_tables, 2 * b.planes, TABLE_THREADS, 0, stream, b, w));
     TSR_CUDA_TRY(tsr_launch(k_cut_slices, (w.pieces + CUT_THREADS - 1) / CUT_THREADS, CUT_THREADS, 0, stream, b, w));
     return tsr_launch(k_number_slices, TSR_SLICE_KINDS, SCAN_THREADS, 0, stream, w);
 }

@@ -226,6 +226,19 @@ __device__ __forceinline__ string_place string_of(const tsr_cuda_batch &b, const
     return string;
 }
 
+__device__ __forceinline__ uint32_t varint_bytes(size_t value)
+{
+    uint32_t bytes = 1;
+    for (; value >= 128; value >>= 7) bytes++;
+    return bytes;
+}
+
+/* A byte of a varint of this many. */
+__device__ __forceinline__ uint32_t varint_byte(uint32_t value, uint32_t bytes, uint32_t place)
+{
+    return (value >> 7 * place & 127u) | (place + 1 < bytes ? 128u : 0u);
+}
+
 /* The string of a tile's classes of steps, with its size in front. Nothing in planes without classes. */
 struct class_string {
     const uint8_t *string;
@@ -238,7 +251,7 @@ struct class_string {
         if (!is_there) return;
         string = b.transform.class_strings + (size_t)number * b.transform.class_room;
         bytes = b.transform.class_bytes[number];
-        head = bytes < 1u << 7 ? 1 : bytes < 1u << 14 ? 2 : 3;
+        head = varint_bytes(bytes);
     }
     __device__ __forceinline__ bool fits(size_t capacity) const
     {
@@ -247,39 +260,70 @@ struct class_string {
     /* A byte of it all. */
     __device__ __forceinline__ uint32_t at(uint32_t place) const
     {
-        if (place >= head) return string[place - head];
-        return (bytes >> 7 * place & 127u) | (place + 1 < head ? 128u : 0u);
+        return place < head ? varint_byte(bytes, head, place) : string[place - head];
     }
 };
 
-/* A warp a tile of a plane: its payload's size. Lane k tries Rice parameter k. */
-__global__ void __launch_bounds__(SIZE_THREADS) k_payload_sizes(const tsr_cuda_batch b)
+/* What a warp knows of a tile's slices: bytes of their strings, with the lengths in front; and where a string ends
+ * while it has room for a whole state, which the definition's writer of rANS wants. */
+struct slices_size {
+    size_t bytes;
+    uint32_t room;
+};
+
+/* By a warp. number: of the tile. Lane k tries Rice parameter k. */
+__device__ __forceinline__ slices_size size_of_slices(const tsr_cuda_batch &b, uint32_t number)
+{
+    const uint32_t lane = threadIdx.x % TSR_WARP, plane = number / b.shape.tiles;
+    const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.shape.tiles);
+    const int count = (int)slices_of(b, place);
+    string_place string = {0, 0, 0};
+    if ((int)lane < count) string = string_of(b, place, (size_t)plane * b.shape.slices + place.first_slice, lane);
+    const uint32_t length = string.bytes;
+    uint32_t bits = 0;
+    for (int i = 0; i < count; i++) bits += (__shfl_sync(TSR_FULL_WARP, length, i) >> lane) + 1u + lane;
+    if (lane >= TSR_RICE_LIMIT) bits = UINT32_MAX;
+    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) bits = min(bits, __shfl_xor_sync(TSR_FULL_WARP, bits, lanes));
+    const uint32_t behind = tsr_warp_scan(length, lane) - string.state_bytes + (uint32_t)STATE_BYTES;
+    slices_size size;
+    size.bytes = (5u + bits + 7u) / 8u + (size_t)tsr_warp_sum(length);
+    size.room = b.transform.by == TSR_BY_RANS && (int)lane < count ? behind : 0u;
+    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2)
+        size.room = max(size.room, __shfl_xor_sync(TSR_FULL_WARP, size.room, lanes));
+    return size;
+}
+
+/* True if the plane's DCs are a plane of their own. */
+__device__ __forceinline__ bool has_dc_plane(const tsr_cuda_batch &b, uint32_t plane)
+{
+    return b.transform.has_dcs && tsr_state_span(b.transform.dcs.plane[plane]) > 1;
+}
+
+/* A warp a tile of a plane: its payload's size. dcs: see tsr_cuda_assemble. */
+__global__ void __launch_bounds__(SIZE_THREADS) k_payload_sizes(const tsr_cuda_batch b, const tsr_cuda_batch dcs)
 {
     const unsigned lane = threadIdx.x % TSR_WARP;
     const uint32_t number = blockIdx.x * (SIZE_THREADS / TSR_WARP) + threadIdx.x / TSR_WARP;
     if (number >= b.shape.planes * b.shape.tiles) return;
     const uint32_t plane = number / b.shape.tiles;
     const tsr_plane_state state = b.shared.plane[plane];
-    const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.shape.tiles);
-    const int count = (int)slices_of(b, place);
-    const size_t first = (size_t)plane * b.shape.slices + place.first_slice;
-    const bool is_constant = tsr_state_span(state) == 1, is_slice = !is_constant && (int)lane < count;
-    string_place string = {0, 0, 0};
-    if (is_slice) string = string_of(b, place, first, lane);
-    const uint32_t length = string.bytes;
-    uint32_t bits = 0;
-    for (int i = 0; i < count; i++) bits += (__shfl_sync(TSR_FULL_WARP, length, i) >> lane) + 1u + lane;
-    if (lane >= TSR_RICE_LIMIT) bits = UINT32_MAX;
-    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) bits = min(bits, __shfl_xor_sync(TSR_FULL_WARP, bits, lanes));
+    if (tsr_state_span(state) == 1) {
+        if (lane == 0) b.shared.payload_size[number] = 0;
+        return;
+    }
+    const tsr_tile tile = tsr_tile_place(&b, number - plane * b.shape.tiles).tile;
+    const size_t raw = tsr_raw_tile_bytes(state.range, tile.width, tile.height);
     const class_string classes(b, number);
-    const uint32_t flag = (b.transform.lapped ? 1u : 0u) + classes.head + classes.bytes; /* FORMAT.md 8.7, 8.8 */
-    const size_t coded = flag + (5u + bits + 7u) / 8u + (size_t)tsr_warp_sum(length);
-    const size_t raw = tsr_raw_tile_bytes(state.range, place.tile.width, place.tile.height);
-    /* The definition's writer of rANS wants room for a whole state. */
-    const uint32_t behind = tsr_warp_scan(length, lane) - string.state_bytes + (uint32_t)STATE_BYTES;
-    const bool has_room = (b.transform.by != TSR_BY_RANS || !is_slice || behind + flag < raw) && classes.fits(raw - 1);
-    const bool all_have = __all_sync(TSR_FULL_WARP, has_room);
-    if (lane == 0) b.shared.payload_size[number] = is_constant ? 0u : (uint32_t)(all_have && coded < raw ? coded : raw);
+    size_t head = (b.transform.lapped ? 1u : 0u) + classes.head + classes.bytes; /* FORMAT.md 8.7, 8.8 */
+    bool has_room = classes.fits(raw - 1);
+    if (has_dc_plane(b, plane)) { /* 8.9 */
+        const slices_size size = size_of_slices(dcs, number);
+        has_room = has_room && head + size.room < raw;
+        head += varint_bytes(size.bytes) + size.bytes;
+    }
+    const slices_size size = size_of_slices(b, number);
+    has_room = has_room && head + size.room < raw && head + size.bytes < raw;
+    if (lane == 0) b.shared.payload_size[number] = (uint32_t)(has_room ? head + size.bytes : raw);
 }
 
 /* One block: where each payload goes. */
@@ -335,50 +379,93 @@ __device__ __forceinline__ uint32_t byte_of_strings(const uint8_t *strings, cons
     return strings[starts[slice] + (at - begin)];
 }
 
-/* A block a tile of a plane: its payload, by words, and zeros up to the next payload's place. */
-__global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_batch b)
+/* A tile's slices: their strings, with the lengths in front. In shared memory. */
+struct tile_slices {
+    size_t starts[TSR_TILE_SLICES];
+    uint32_t lengths[TSR_TILE_SLICES], front_bytes, bytes; /* bytes: of all */
+    uint8_t front[LENGTHS_BYTES];
+
+    /* By a warp; a barrier follows. number: of the tile. */
+    __device__ __forceinline__ void find(const tsr_cuda_batch &b, uint32_t number)
+    {
+        const uint32_t lane = threadIdx.x % TSR_WARP, plane = number / b.shape.tiles;
+        const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.shape.tiles);
+        const uint32_t slices = slices_of(b, place);
+        if (lane < slices) {
+            const string_place string = string_of(b, place, (size_t)plane * b.shape.slices + place.first_slice, lane);
+            lengths[lane] = string.bytes;
+            starts[lane] = string.start;
+        }
+        __syncwarp();
+        if (lane != 0) return;
+        struct tsr_bit_writer writer = tsr_bit_writer(front, LENGTHS_BYTES);
+        tsr_put_slice_lengths(&writer, lengths, (int32_t)slices);
+        front_bytes = bytes = (uint32_t)tsr_flush_bits(&writer);
+        for (uint32_t i = 0; i < slices; i++) bytes += lengths[i];
+    }
+};
+
+/* What stands in front of a tile's lengths: the lapping byte, classes of steps, the DC plane (FORMAT.md 8.7 to 8.9). */
+struct tile_head {
+    class_string classes;
+    uint32_t flag, class_end, dcs_at, end; /* places of the payload; dcs_at: behind the DC plane's size */
+
+    __device__ __forceinline__ tile_head(const tsr_cuda_batch &b, uint32_t number, const tile_slices *dcs)
+        : classes(b, number)
+    {
+        flag = b.transform.lapped ? 1u : 0u;
+        class_end = dcs_at = end = flag + classes.head + classes.bytes;
+        if (!dcs) return;
+        dcs_at += varint_bytes(dcs->bytes);
+        end = dcs_at + dcs->bytes;
+    }
+    /* strings: of the DC plane's slices. */
+    __device__ __forceinline__ uint32_t at(const tsr_cuda_batch &b, uint32_t number, const tile_slices &dcs,
+                                           const uint8_t *strings, uint32_t place) const
+    {
+        if (place < flag) return b.transform.lapped[number];
+        if (place < class_end) return classes.at(place - flag);
+        if (place < dcs_at) return varint_byte(dcs.bytes, dcs_at - class_end, place - class_end);
+        const uint32_t in_dcs = place - dcs_at;
+        if (in_dcs < dcs.front_bytes) return dcs.front[in_dcs];
+        return byte_of_strings(strings, dcs.lengths, dcs.starts, in_dcs - dcs.front_bytes, 0, 0, dcs.lengths[0]);
+    }
+};
+
+/* A block a tile of a plane: its payload, by words, and zeros up to the next payload's place. dcs: see
+ * tsr_cuda_assemble. */
+__global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_batch b, const tsr_cuda_batch dcs)
 {
-    __shared__ uint32_t lengths[TSR_TILE_SLICES];
-    __shared__ size_t starts[TSR_TILE_SLICES];
-    __shared__ uint8_t front[LENGTHS_BYTES];
-    __shared__ uint32_t front_bytes;
+    __shared__ tile_slices own, of_dcs;
     const uint32_t number = blockIdx.x, plane = number / b.shape.tiles, size = b.shared.payload_size[number];
     if (size == 0) return;
     const tsr_plane_state state = b.shared.plane[plane];
-    const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.shape.tiles);
+    const tsr_tile tile = tsr_tile_place(&b, number - plane * b.shape.tiles).tile;
     uint32_t *out = reinterpret_cast<uint32_t *>(b.shared.payloads + b.shared.payload_offset[number]);
     const uint32_t words = (size + 3) / 4;
     if (threadIdx.x < (0u - words) % 4u) out[words + threadIdx.x] = 0;
-    if (size == tsr_raw_tile_bytes(state.range, place.tile.width, place.tile.height)) {
+    if (size == tsr_raw_tile_bytes(state.range, tile.width, tile.height)) {
         for (uint32_t w = threadIdx.x; w < words; w += ASSEMBLE_THREADS)
-            out[w] = tsr_big_endian(raw_word(b, plane, state, place.tile, w));
+            out[w] = tsr_big_endian(raw_word(b, plane, state, tile, w));
         return;
     }
-    const uint32_t count = slices_of(b, place), flag = b.transform.lapped ? 1u : 0u;
-    const size_t first = (size_t)plane * b.shape.slices + place.first_slice;
-    if (threadIdx.x < count) {
-        const string_place string = string_of(b, place, first, threadIdx.x);
-        lengths[threadIdx.x] = string.bytes;
-        starts[threadIdx.x] = string.start;
-    }
+    const bool has_dcs = has_dc_plane(b, plane);
+    if (threadIdx.x < TSR_WARP)
+        own.find(b, number);
+    else if (has_dcs && threadIdx.x < 2 * TSR_WARP)
+        of_dcs.find(dcs, number);
     __syncthreads();
-    if (threadIdx.x == 0) {
-        struct tsr_bit_writer writer = tsr_bit_writer(front, LENGTHS_BYTES);
-        tsr_put_slice_lengths(&writer, lengths, (int32_t)count);
-        front_bytes = (uint32_t)tsr_flush_bits(&writer);
-    }
-    __syncthreads();
-    const class_string classes(b, number);
-    const uint32_t class_end = flag + classes.head + classes.bytes, behind = class_end + front_bytes;
+    const tile_head head(b, number, has_dcs ? &of_dcs : NULL);
+    const uint32_t behind = head.end + own.front_bytes;
     /* The strings lie one after the other but for those of rANS. */
     const bool is_one = b.transform.by != TSR_BY_RANS;
-    const uint8_t *strings = b.transform.strings + starts[0];
-    uint32_t slice = 0, begin = behind, end = is_one ? size : behind + lengths[0]; /* of the string at work */
+    const uint8_t *strings = b.transform.strings + own.starts[0];
+    uint32_t slice = 0, begin = behind, end = is_one ? size : behind + own.lengths[0]; /* of the string at work */
     for (uint32_t w = threadIdx.x; w < words; w += ASSEMBLE_THREADS) {
         while (4 * w >= end) {
             begin = end;
-            strings = b.transform.strings + starts[++slice];
-            end += lengths[slice];
+            strings = b.transform.strings + own.starts[++slice];
+            end += own.lengths[slice];
         }
         if (4 * w >= begin && (4 * w + 4 <= end || end == size)) {
             out[w] = four_of_string(strings + (4 * w - begin), end - 4 * w);
@@ -387,11 +474,10 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
         uint32_t four = 0;
         for (uint32_t i = 0; i < 4 && 4 * w + i < size; i++) {
             const uint32_t at = 4 * w + i;
-            const uint32_t byte = at < flag        ? b.transform.lapped[number]
-                                  : at < class_end ? classes.at(at - flag)
-                                  : at < behind
-                                      ? front[at - class_end]
-                                      : byte_of_strings(b.transform.strings, lengths, starts, at, slice, begin, end);
+            const uint32_t byte =
+                at < head.end ? head.at(b, number, of_dcs, dcs.transform.strings, at)
+                : at < behind ? own.front[at - head.end]
+                              : byte_of_strings(b.transform.strings, own.lengths, own.starts, at, slice, begin, end);
             four |= byte << (8 * i);
         }
         out[w] = four;
@@ -414,10 +500,10 @@ int tsr_cuda_scan_payloads(const struct tsr_cuda_batch *batch, cudaStream_t stre
     return tsr_launch(k_scan_payloads, 1, SCAN_THREADS, 0, stream, *batch);
 }
 
-int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, cudaStream_t stream)
+int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, const struct tsr_cuda_batch *dcs, cudaStream_t stream)
 {
     const unsigned tiles = batch->shape.planes * batch->shape.tiles, warps = SIZE_THREADS / TSR_WARP;
-    TSR_CUDA_TRY(tsr_launch(k_payload_sizes, (tiles + warps - 1) / warps, SIZE_THREADS, 0, stream, *batch));
+    TSR_CUDA_TRY(tsr_launch(k_payload_sizes, (tiles + warps - 1) / warps, SIZE_THREADS, 0, stream, *batch, *dcs));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_scan_payloads(batch, stream));
-    return tsr_launch(k_assemble, tiles, ASSEMBLE_THREADS, 0, stream, *batch);
+    return tsr_launch(k_assemble, tiles, ASSEMBLE_THREADS, 0, stream, *batch, *dcs);
 }

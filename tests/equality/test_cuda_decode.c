@@ -59,7 +59,7 @@ static uint32_t check_decoding(const struct coded_frames *c)
 /* What a frame's model says: the packing of its colours, and how many of its planes are anchored. */
 struct told_by_model {
     enum tsr_colour_packing packing;
-    int anchored, coded;
+    int anchored, dc_planes, coded;
 };
 
 static struct told_by_model read_model(const struct coded_frames *c, uint32_t frame)
@@ -70,11 +70,12 @@ static struct told_by_model read_model(const struct coded_frames *c, uint32_t fr
     for (int p = 0; p < TSR_PLANES_LIMIT; p++) model->plane[p].offset = lists + (size_t)p * 65536;
     for (int k = 0; k < 3; k++) model->colours.list[k] = lists + (size_t)(TSR_PLANES_LIMIT + k) * 65536;
     assert_true(tsr_get_frame_model(&reader, &c->image, model));
-    struct told_by_model told = {model->colours.packing, 0, 0};
+    struct told_by_model told = {model->colours.packing, 0, 0, 0};
     for (int p = 0; p < model->planes; p++)
         if (tsr_is_coded(&model->plane[p])) {
             told.coded++;
             told.anchored += model->plane[p].predictor.anchored;
+            told.dc_planes += model->plane[p].dc_plane;
         }
     free(lists);
     free(model);
@@ -91,8 +92,7 @@ static void check_coding(struct rng *r, const struct tsr_image *image, const str
     for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, (content + (int)f) % CONTENTS, rasters + f * bytes);
     struct coded_frames c = code_frames(cpu, image, coding, rasters, frames, NULL);
     const uint32_t done = check_decoding(&c);
-    /* Frames with planes of DCs (FORMAT.md 8.9) are the CPU's. */
-    if (!tsr_may_have_dc_planes(coding) && (image->bits_allocated == 8 || image->bits_allocated == 16))
+    if (image->bits_allocated == 8 || image->bits_allocated == 16)
         expect(done == frames, "%u of %u frames on the GPU", done, frames);
     free_frames(&c);
     free(rasters);
@@ -240,24 +240,18 @@ static void fill_lattice(struct rng *r, const struct tsr_image *image, uint32_t 
 
 /* Codes frames with both engines and decodes them with both, sound and damaged; large ones are only coded. Adds up what
  * their models say. */
-static void check_lattices(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding,
-                           uint32_t frames, struct told_by_model *sum)
+static void check_engines(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding,
+                          const uint8_t *rasters, uint32_t frames, struct told_by_model *sum)
 {
-    const size_t bytes = raster_bytes(image);
-    uint8_t *rasters = must(malloc(frames * bytes));
-    for (uint32_t f = 0; f < frames; f++)
-        if (f == 2)
-            fill_raster(r, image, coding->coder == TSR_CODER_RANS ? 0 : 5, rasters + f * bytes);
-        else
-            fill_lattice(r, image, f == 1 ? image->rows / 3 : 0, rasters + f * bytes);
     assert_int_equal(check_frames(image, coding, rasters, frames), frames);
     struct coded_frames c = code_frames(cpu, image, coding, rasters, frames, NULL);
     for (uint32_t f = 0; f < frames; f++) {
         const struct told_by_model told = read_model(&c, f);
         sum->anchored += told.anchored;
+        sum->dc_planes += told.dc_planes;
         sum->coded += told.coded;
     }
-    const bool is_large = bytes > 1 << 16;
+    const bool is_large = raster_bytes(image) > 1 << 16;
     if (!is_large) assert_int_equal(check_decoding(&c), frames);
     const struct tsr_segment tile = c.tile[0];
     uint8_t *copy = must(malloc(tile.size));
@@ -269,6 +263,19 @@ static void check_lattices(struct rng *r, const struct tsr_image *image, const s
     }
     free(copy);
     free_frames(&c);
+}
+
+static void check_lattices(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding,
+                           uint32_t frames, struct told_by_model *sum)
+{
+    const size_t bytes = raster_bytes(image);
+    uint8_t *rasters = must(malloc(frames * bytes));
+    for (uint32_t f = 0; f < frames; f++)
+        if (f == 2)
+            fill_raster(r, image, coding->coder == TSR_CODER_RANS ? 0 : 5, rasters + f * bytes);
+        else
+            fill_lattice(r, image, f == 1 ? image->rows / 3 : 0, rasters + f * bytes);
+    check_engines(r, image, coding, rasters, frames, sum);
     free(rasters);
 }
 
@@ -281,7 +288,7 @@ TEST(anchors)
         int components, bits;
     } shapes[] = {{44, 37, 3, 3, 8},  {43, 30, 2, 4, 16}, {1030, 6, 1, 3, 8},
                   {33, 40, 2, 3, 12}, {9, 17, 3, 3, 8},   {1024, 64, 1, 3, 8}};
-    struct told_by_model sum = {TSR_COLOURS_PLAIN, 0, 0};
+    struct told_by_model sum = {TSR_COLOURS_PLAIN, 0, 0, 0};
     struct rng r = {520};
     for (size_t n = 0; n < COUNT_OF(shapes); n++)
         for (int k = 0; k < (n == 5 ? 1 : 4); k++) {
@@ -294,6 +301,44 @@ TEST(anchors)
         }
     printf("%d of %d planes are anchored\n", sum.anchored, sum.coded);
     expect(sum.anchored >= 8 && sum.coded - sum.anchored >= 8, "%d of %d planes are anchored", sum.anchored, sum.coded);
+}
+
+/* Planes whose DCs are a plane of their own, and others, by both coders: one tile and several, with slices and tiles
+ * that are not whole; wide and narrow coefficients; classes of steps, two steps in a frame, colours. */
+TEST(dc_planes)
+{
+    static const struct {
+        uint32_t columns, rows;
+        int components, bits;
+    } shapes[] = {{130, 70, 1, 8},   {17, 16, 1, 12}, {300, 259, 1, 16}, {1100, 70, 1, 8},
+                  {70, 1100, 1, 12}, {90, 75, 3, 8},  {16, 15, 1, 8},    {400, 330, 1, 8}};
+    struct told_by_model sum = {TSR_COLOURS_PLAIN, 0, 0, 0};
+    struct rng r = {521};
+    for (size_t n = 0; n < COUNT_OF(shapes); n++)
+        for (int k = 0; k < 6; k++) {
+            if (k > 0 && skip_case()) continue;
+            const struct tsr_image image =
+                plain_image(shapes[n].columns, shapes[n].rows, shapes[n].components, shapes[n].bits);
+            struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .lossy = true, .effort = 5 + (k + (int)n) % 5};
+            coding.coder = (k + (int)n) % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN;
+            coding.tune = k / 2 % 2 ? TSR_TUNE_SSIM : TSR_TUNE_PSNR;
+            coding.qp_eighths = TSR_QP_UNIT * (14 + 7 * k);
+            if (k % 3 == 2) coding.coarser_by = 9;
+            coding.coarser_from = image.columns * image.rows / 3;
+            const size_t bytes = raster_bytes(&image);
+            const uint32_t frames = 1 + (uint32_t)n % 3;
+            uint8_t *rasters = must(malloc(frames * bytes));
+            for (uint32_t f = 0; f < frames; f++)
+                if (f == 1)
+                    fill_raster(&r, &image, (int)n % CONTENTS, rasters + f * bytes);
+                else
+                    fill_smooth(&r, &image, rasters + f * bytes);
+            check_engines(&r, &image, &coding, rasters, frames, &sum);
+            free(rasters);
+        }
+    printf("%d of %d planes have planes of DCs\n", sum.dc_planes, sum.coded);
+    expect(sum.dc_planes >= 4 && sum.coded - sum.dc_planes >= 4, "%d of %d planes have planes of DCs", sum.dc_planes,
+           sum.coded);
 }
 
 /* Path T and CAVLC, which have stages of their own. */
@@ -445,6 +490,7 @@ int main(void)
         cmocka_unit_test(many_frames),   cmocka_unit_test(random_frames), cmocka_unit_test(transform),
         cmocka_unit_test(damage),        cmocka_unit_test(mixed),         cmocka_unit_test(runs_beyond_rows),
         cmocka_unit_test(damaged_tiles), cmocka_unit_test(screens),       cmocka_unit_test(anchors),
+        cmocka_unit_test(dc_planes),
     };
     if (getenv("TSR_TEST")) cmocka_set_test_filter(getenv("TSR_TEST"));
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);

@@ -181,6 +181,8 @@ static void damage(struct rng *r, struct coded *coded)
     }
 }
 
+enum { SMOOTH = CONTENTS /* a content more: fill_smooth */ };
+
 /* Codes frames of one content and decodes them, once sound and `damages` times damaged. */
 static void check_coding(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding, int content,
                          uint32_t frames, int damages)
@@ -188,7 +190,11 @@ static void check_coding(struct rng *r, const struct tsr_image *image, const str
     if (skip_case()) return;
     const size_t bytes = raster_bytes(image);
     uint8_t *rasters = must(malloc(frames * bytes));
-    for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, content, rasters + f * bytes);
+    for (uint32_t f = 0; f < frames; f++)
+        if (content == SMOOTH)
+            fill_smooth(r, image, rasters + f * bytes);
+        else
+            fill_raster(r, image, content, rasters + f * bytes);
     for (int n = 0; n <= damages; n++) {
         struct coded coded = encode(image, coding, rasters, frames);
         struct tsr_tiling cut;
@@ -219,7 +225,6 @@ static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image
     struct tsr_coding coding = {
         .path = TSR_PATH_TRANSFORM, .coder = coders[number % 3], .effort = efforts[number / 6 % 4]};
     coding.lossy = number / 3 % 2;
-    if (tsr_may_have_dc_planes(&coding)) coding.effort = 4; /* planes of DCs are the CPU's */
     if (coding.lossy) coding.qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
     if (coding.lossy && rng_below(r, 2)) coding.tune = TSR_TUNE_SSIM;
     return coding;
@@ -234,6 +239,21 @@ TEST(random_frames)
         const struct tsr_image image = any_image(&r, n % 4 ? 60 : 150);
         const struct tsr_coding coding = any_coding(&r, &image, n);
         check_coding(&r, &image, &coding, n % 5 ? 5 : n / 5 % CONTENTS, 1 + (uint32_t)n % 3, 0);
+    }
+}
+
+/* Planes whose DCs are a plane of their own, damaged. */
+TEST(dc_planes)
+{
+    struct rng r = {505};
+    for (int n = 0; n < (small_only() ? 24 : 160); n++) {
+        struct tsr_image image = any_image(&r, 150);
+        image.columns += 20;
+        image.rows += 20;
+        image.swapped = false;
+        struct tsr_coding coding = any_coding(&r, &image, n % 2 ? 22 : 23);
+        coding.qp_eighths = rng_between(&r, 24 * TSR_QP_UNIT, TSR_HIGHEST_QP);
+        check_coding(&r, &image, &coding, SMOOTH, 1, 4);
     }
 }
 
@@ -366,7 +386,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_frames),  cmocka_unit_test(smallest_frames), cmocka_unit_test(shapes_of_frames),
         cmocka_unit_test(two_steps),      cmocka_unit_test(sides_of_slices), cmocka_unit_test(residuals),
-        cmocka_unit_test(damaged_frames),
+        cmocka_unit_test(damaged_frames), cmocka_unit_test(dc_planes),
     };
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }

@@ -247,7 +247,7 @@ TEST(transform_path)
     static const enum tsr_coder numbers[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};
     for (int coder = 0; coder < 3; coder++)
         for (int lossy = 0; lossy < 2; lossy++)
-            for (int effort = 1; effort <= 5; effort += 4) {
+            for (int effort = 1; effort <= 9; effort += 4) { /* of 9 with loss: DC planes */
                 char name[64];
                 struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = numbers[coder], .effort = effort};
                 if (coding.coder == TSR_CODER_RANS && effort == 1) coding.effort = 2;

@@ -103,6 +103,22 @@ static inline void fill_raster(struct rng *r, const struct tsr_image *image, int
     if (bits % 8) raster[bytes - 1] &= (uint8_t)((1u << bits % 8) - 1u);
 }
 
+/* A hill over the whole frame, with a little noise: planes of DCs (FORMAT.md 8.9) take fewer bytes. */
+static inline void fill_smooth(struct rng *r, const struct tsr_image *image, uint8_t *raster)
+{
+    const uint64_t columns = image->columns, rows = image->rows, values = ((uint64_t)1 << image->bits_stored) - 1u;
+    const int low = image->high_bit + 1 - image->bits_stored;
+    memset(raster, 0, raster_bytes(image));
+    for (uint64_t i = 0; i < columns * rows; i++)
+        for (uint64_t c = 0; c < image->components; c++) {
+            const uint64_t x = i % columns, y = i / columns, across = x * (columns - x), down = y * (rows - y);
+            const uint64_t hill = (across * 4096 / (columns * columns) + down * 4096 / (rows * rows)) * (4 - c);
+            uint64_t word = (hill * values >> 14) + rng_below(r, 1 + (uint32_t)(values >> 6));
+            word = word < values / 2 ? word : values / 2; /* not negative */
+            put_word(image, raster, word_place(image, (int)c, (size_t)i), (uint32_t)word << low);
+        }
+}
+
 /* Draws a screen: flat rectangles and letters with `colours` colours. No component alone determines the colour. step:
  * the difference between neighbouring values of a component. noise: the lower third is noise of all values. */
 static inline void fill_screen(struct rng *r, const struct tsr_image *image, uint32_t colours, uint32_t step,

@@ -6,6 +6,7 @@
 #define TSR_TRANSFORM_BLOCK_DC_PLANE_H
 
 #include "quantiser.h"
+#include "transform/tiling.h"
 
 enum {
     TSR_DC_FINE_RANGE = 1 << 14, /* of samples whose means have more fraction bits */
@@ -23,6 +24,17 @@ TSR_HD int32_t tsr_dc_q(int32_t q, int fraction)
 {
     const int32_t dc_q = q + TSR_DC_QP - (fraction > TSR_LAP_BITS ? 0 : 2 * TSR_QP_OCTAVE);
     return tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, dc_q));
+}
+
+/* The means of the blocks of a tile with these sides, as a tile. */
+TSR_HD struct tsr_tile tsr_tile_of_dcs(int32_t width, int32_t height)
+{
+    struct tsr_tile tile;
+    tile.first = 0;
+    tile.width = (width + TSR_BLOCK_SIDE - 1) / TSR_BLOCK_SIDE;
+    tile.height = (height + TSR_BLOCK_SIDE - 1) / TSR_BLOCK_SIDE;
+    tile.stride = (size_t)tile.width;
+    return tile;
 }
 
 /* The core transform's DC, which is 16 means with TSR_LAP_BITS fraction bits, to a mean. Samples are below 2^20 with
