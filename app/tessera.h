@@ -795,6 +795,9 @@ struct tsr_info {
     uint32_t files; /* members of an archive, or of gzip, that are coded as files of their own: tsr_open_image */
     uint32_t units; /* frames that are not coded as samples, because their streams have lost something or cannot be made
                        again: tsr_reader_stream reads these streams, and tsr_read_frame decodes them */
+    /* Of a video whose chroma has fewer samples: its size, and 420 or 422; of all else 0. Its image is a raster of luma
+     * and, below that, both planes of chroma. */
+    uint32_t video_columns, video_rows, video_chroma;
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 
