@@ -811,9 +811,9 @@ TSR_API enum tsr_status tsr_read_info(struct tsr_reader *reader, uint32_t member
 TSR_API enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, struct tsr_image *image,
                                          struct tsr_error *error);
 
-/* The images that the member holds: 1 if it has frames of its own; of an archive or a gzip file whose files are coded
- * (TSR_RETURNS_FILES) those of all files in it, in their order, and of files in these; else 0. Errors: those of
- * tsr_read_frame. */
+/* The images that the member holds: 1 if tsr_read_frame reads frames of it; of an archive or a gzip file whose files
+ * are coded (TSR_RETURNS_FILES) those of all files in it that are coded as samples, in their order, and of files in
+ * these; else 0. Errors: those of tsr_read_frame. */
 TSR_API enum tsr_status tsr_reader_images(struct tsr_reader *reader, uint32_t member, uint32_t *images,
                                           struct tsr_error *error);
 
