@@ -795,6 +795,9 @@ struct tsr_info {
     uint32_t files; /* members of an archive, or of gzip, that are coded as files of their own: tsr_open_image */
     uint32_t units; /* frames that are not coded as samples, because their streams have lost something or cannot be made
                        again: tsr_reader_stream reads these streams, and tsr_read_frame decodes them */
+    /* Of a video whose chroma has fewer samples: its size, and 420 or 422; of all else 0. Its image is a raster of luma
+     * and, below that, both planes of chroma. */
+    uint32_t video_columns, video_rows, video_chroma;
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 
@@ -808,9 +811,9 @@ TSR_API enum tsr_status tsr_read_info(struct tsr_reader *reader, uint32_t member
 TSR_API enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, struct tsr_image *image,
                                          struct tsr_error *error);
 
-/* The images that the member holds: 1 if it has frames of its own; of an archive or a gzip file whose files are coded
- * (TSR_RETURNS_FILES) those of all files in it, in their order, and of files in these; else 0. Errors: those of
- * tsr_read_frame. */
+/* The images that the member holds: 1 if tsr_read_frame reads frames of it; of an archive or a gzip file whose files
+ * are coded (TSR_RETURNS_FILES) those of all files in it that are coded as samples, in their order, and of files in
+ * these; else 0. Errors: those of tsr_read_frame. */
 TSR_API enum tsr_status tsr_reader_images(struct tsr_reader *reader, uint32_t member, uint32_t *images,
                                           struct tsr_error *error);
 

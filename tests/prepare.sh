@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the missing Debian or Ubuntu packages that building and testing need, and builds.
 # usage: prepare.sh [BUILD [PACKAGE...]]    the build folder, default "build"; more packages to install
+# TSR_WERROR=ON makes warnings errors.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}
@@ -39,5 +40,5 @@ if [ -n "$missing" ]; then
   rm -f "$log"
 fi
 
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release ${TSR_WERROR:+"-DTSR_WERROR=$TSR_WERROR"}
 ninja -C "$build"

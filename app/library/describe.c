@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "io/nodes/planes/planes.h"
 #include "loss/range.h"
 
 const char *tsr_way_name(enum tsr_way way)
@@ -43,6 +44,14 @@ enum tsr_promise tsr_promise_of(const struct tsr_header *header)
                                                             : TSR_PROMISE_SAMPLES;
 }
 
+static void describe_video(const struct tsr_header *header, struct tsr_info *info)
+{
+    const unsigned form = header->parameters[0] & (TSR_PLANES_420 | TSR_PLANES_422);
+    if (!tsr_has_planes(header) || form == 0) return;
+    tsr_planes_luma(&header->image, header->parameters[0], &info->video_columns, &info->video_rows);
+    info->video_chroma = form == TSR_PLANES_420 ? 420 : 422;
+}
+
 enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_info *info, struct tsr_error *error)
 {
     const struct tsr_header *header = tsr_container_header(reader);
@@ -60,6 +69,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     if (!info->has_image) snprintf(info->reason, sizeof info->reason, "%s", tsr_reason_of(header));
     info->files = tsr_has_inner(header) ? header->inner : 0;
     info->image = *image;
+    describe_video(header, info);
     info->units = tsr_container_units(reader);
     info->coding = header->coding;
     info->file_bytes = tsr_container_bytes(reader);

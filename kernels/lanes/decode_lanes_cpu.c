@@ -148,7 +148,7 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
             next = fill_entries(decoder, t, next);
         }
     }
-    for (int t = 0; t < predictor->label_tables && predictor->set; t++)
+    for (int t = 0; predictor->set && t < predictor->label_tables; t++)
         tsr_huffman_decoder_init(&decoder->labels[t], predictor->label_lengths[t], predictor->classes + 1);
 }
 

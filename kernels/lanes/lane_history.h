@@ -53,6 +53,10 @@ static inline void pair_weights(struct decoding *t)
                 far[pairs++] = pair_of(at[0][right - 1 + REACH], at[0][right + REACH]);
         t->h.far_pairs = pairs;
     }
+    /* Lanes without a linear predictor take no sum of products. Valgrind tells undefined products by pairs of lanes, so
+     * that without this it reports the lanes beside them. */
+    memset(t->h.near, 0, sizeof t->h.near);
+    memset(t->h.far, 0, sizeof t->h.far);
 }
 
 /* Sets the weights of lane l to those of a class; NULL: the median edge predictor. */

@@ -134,6 +134,7 @@ static const struct kind kinds[] = {
     {"png_anew", {"png/formats/rgb8.png", "png/interlaced/palette8.png"}, AS_IT_IS, false},
     {"palette", {"png/formats/palette8.png", "png/interlaced/palette8.png"}, AS_IT_IS, false},
     {"pnm", {"pnm/texture_200.pgm", NULL}, AS_IT_IS, true},
+    {"smooth", {"pnm/landscape_coarse.ppm", "pnm/landscape_grey_8bit.pgm"}, AS_IT_IS, true},
     {"y4m", {"y4m/420_odd.y4m", "y4m/422_odd_12bit.y4m"}, AS_IT_IS, true},
     {"nifti", {"nifti/small.nii.gz", "nifti/few_stored.nii.gz"}, AS_IT_IS, false},
     {"verbatim", {"other/text.txt", "dicom/forms/jpeg_garbage.dcm"}, AS_IT_IS, false},
@@ -194,6 +195,11 @@ static struct tsr_compress_options options_of(const struct kind *kind, const str
     options.loss = !lossy ? TSR_LOSSLESS : is_transform ? TSR_LOSS_QP : TSR_LOSS_MAX_ERROR;
     options.qp_eighths = lossy && is_transform ? 20 * TSR_QP_UNIT : 0;
     options.max_error = lossy && !is_transform ? 2 : 0;
+    if (strcmp(kind->name, "smooth") == 0 && lossy && is_transform) { /* with classes, chroma's steps and DC planes */
+        options.effort = 7;
+        options.qp_eighths = 38 * TSR_QP_UNIT;
+        options.tune = TSR_TUNE_SSIM;
+    }
     return options;
 }
 

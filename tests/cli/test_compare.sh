@@ -57,6 +57,14 @@ if [ -x "$BIN/tessera-rivals" ]; then
     for rate in $(grep -o '[-+][0-9.]* %' "$WORK/answer" | tr -d ' %'); do
         grep -q ">$(on_page "$rate")$nbsp%<" "$WORK/answer.html" || bad "the answer's $rate % is not in that of the page: $(cat "$WORK/answer.html")"
     done
+    # So has the summary in JSON.
+    tail -n 1 lines.json | grep -o '"answer":{.*"codecs"' | grep -o '"name":"[^"]*","ratio":[-+.0-9e]*' |
+        sed 's/"name":"\(.*\)","ratio":\(.*\)/\2 \1/' >"$WORK/answer.json"
+    [ "$(grep -o ' %' "$WORK/answer" | wc -l)" = "$(grep -c . "$WORK/answer.json")" ] || bad "other codecs in JSON: $(cat "$WORK/answer.json")"
+    while read -r ratio name; do
+        rate=$(awk -v ratio="$ratio" 'BEGIN { printf "%+.1f", 100 * (ratio - 1) }')
+        grep -q "$name $rate %" "$WORK/answer" || bad "the answer in JSON has $name $rate %: $(cat "$WORK/answer")"
+    done <"$WORK/answer.json"
     # Bars: one of the uncompressed samples, at most three of ours.
     bars=$(tr -d '\n' <t.html | sed 's/.*<dl class="answer">//; s/id="lossless".*//')
     [ "$(echo "$bars" | grep -o '>Uncompressed<' | wc -l)" -ge 1 ] || bad "no bar of the uncompressed size"

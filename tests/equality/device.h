@@ -28,8 +28,7 @@ static inline bool has_device(void)
 }
 
 /* Whether to run only few and small cases: on the emulated GPU, and with TSR_TEST_SMALL=N in the environment. The
- * latter is for the sanitizer, which makes kernels that spin very slow; then only one of N cases runs, too (skip_case;
- * for tests of one thread). */
+ * latter is for the sanitizer, which makes kernels that spin very slow; then skip_case leaves out cases, too. */
 static inline bool small_only(void)
 {
 #if defined(TSR_CUDA_EMULATED)
@@ -37,14 +36,6 @@ static inline bool small_only(void)
 #else
     return getenv("TSR_TEST_SMALL") != NULL;
 #endif
-}
-
-static inline bool skip_case(void)
-{
-    static int number;
-    const char *const step = getenv("TSR_TEST_SMALL");
-    if (!step || atoi(step) <= 1) return false;
-    return ((uint32_t)number++ * 2654435761u >> 16) % (unsigned)atoi(step) != 0; /* hashed: in step with no loop */
 }
 
 #define must_cuda(call)                                                             \

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import random
 import tarfile
 import unittest
 import zipfile
@@ -69,6 +70,13 @@ class ImagesTest(Case):
                 self.assertEqual(len(reader.images), 0)
                 with self.assertRaises(IndexError):
                     reader.images[0]
+
+    def test_stored(self) -> None:
+        data = b"P5\n64 64\n255\n" + random.Random(1).randbytes(4096)
+        with tessera.open(tessera.compress(data)) as reader:
+            self.assertEqual((reader.info.way, len(reader.images)), ("stored", 1))
+            self.assertIs(reader.images[0], reader)
+            self.assertEqual(reader.images[0][0].tobytes(), data[-4096:])
 
     def test_damage(self) -> None:
         data = tarred(*((path.name, path.read_bytes()) for path in SLICES))

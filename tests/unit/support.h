@@ -41,6 +41,16 @@ static inline void run_backwards(void *calls, void (*work)(void *context, unsign
     while (count > 0) work(context, --count);
 }
 
+/* Whether to leave this case of a loop out: with TSR_TEST_SMALL=N in the environment all but one of N are. It is for
+ * sanitizers, which make tests slow; for tests of one thread. */
+static inline bool skip_case(void)
+{
+    static int number;
+    const char *const step = getenv("TSR_TEST_SMALL");
+    if (!step || atoi(step) <= 1) return false;
+    return ((uint32_t)number++ * 2654435761u >> 16) % (unsigned)atoi(step) != 0; /* hashed: in step with no loop */
+}
+
 /* splitmix64 (Steele, Lea and Flood 2014). Its first state is the seed. */
 struct rng {
     uint64_t state;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/cli/json.h"
+#include "app/report/headline.h"
 #include "compare.h"
 
 static const char *const outcomes[] = {
@@ -199,6 +200,39 @@ static void add_codec_json(cJSON *list, const struct report_codec *codec)
     cJSON_AddItemToArray(list, o);
 }
 
+static void add_others(cJSON *answer, const char *field, const struct headline_codec *codec, size_t count)
+{
+    cJSON *const list = cJSON_AddArrayToObject(answer, field);
+    for (size_t i = 0; i < count; i++) {
+        cJSON *const o = cJSON_CreateObject();
+        add_text(o, "name", codec[i].name);
+        add_number(o, "ratio", true, codec[i].ratio);
+        add_number(o, "images", true, (double)codec[i].images);
+        cJSON_AddItemToArray(list, o);
+    }
+}
+
+/* What the first lines on the terminal say. */
+static void add_answer(cJSON *o, const struct report_comparison *c)
+{
+    const struct headline_level *const level = &headline_levels[HEADLINE_LEVEL];
+    struct sums sums;
+    struct headline h;
+    cJSON *answer = NULL;
+    if (sums_make(&sums, c) && headline_make(&h, &sums) && h.lossy_count + h.lossless_count > 0) {
+        answer = cJSON_CreateObject();
+        add_text(answer, "quality", level->name);
+        add_number(answer, "psnr_db", true, level->psnr_db);
+        add_number(answer, "ssim", true, level->ssim);
+        add_number(answer, "images", true, (double)h.judged);
+        add_others(answer, "at_quality", h.lossy, h.lossy_count);
+        add_number(answer, "images_lossless", true, (double)h.held);
+        add_others(answer, "lossless", h.lossless, h.lossless_count);
+    }
+    cJSON_AddItemToObject(o, "answer", answer ? answer : cJSON_CreateNull());
+    sums_free(&sums);
+}
+
 void print_comparison_json(const struct report_comparison *c, const struct options *options, size_t failed)
 {
     cJSON *const o = cJSON_CreateObject();
@@ -227,6 +261,7 @@ void print_comparison_json(const struct report_comparison *c, const struct optio
     add_text(o, "command", c->origin.command);
     add_text(o, "machine", c->origin.machine);
     add_text(o, "instruction_sets", c->origin.instruction_sets);
+    add_answer(o, c);
     cJSON *const codecs = cJSON_AddArrayToObject(o, "codecs");
     for (size_t i = 0; i < c->codec_count; i++) add_codec_json(codecs, &c->codecs[i]);
     add_number(o, "wall_s", true, c->origin.wall_s);

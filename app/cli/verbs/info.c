@@ -116,6 +116,23 @@ static void print_bits(const struct tsr_image *image)
     printf("%s%s\n", image->is_signed ? ", signed" : "", image->big_endian ? ", big endian" : "");
 }
 
+/* Of a video its own: that of the raster would mislead. */
+static void print_size(const struct tsr_info *info)
+{
+    if (info->video_chroma)
+        printf("%u x %u, 4:2:%u", info->video_columns, info->video_rows, info->video_chroma % 10);
+    else
+        printf("%u x %u", info->image.columns, info->image.rows);
+}
+
+static void add_video(cJSON *o, const struct tsr_info *info)
+{
+    cJSON *const video = cJSON_AddObjectToObject(o, "video");
+    cJSON_AddNumberToObject(video, "columns", info->video_columns);
+    cJSON_AddNumberToObject(video, "rows", info->video_rows);
+    cJSON_AddStringToObject(video, "chroma", info->video_chroma == 420 ? "4:2:0" : "4:2:2");
+}
+
 /* coded: encapsulated_word. */
 static void print_text(const char *name, const char *coded, const struct tsr_info *info)
 {
@@ -138,9 +155,13 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
                shown(info->reason));
     } else {
         const double count = (double)i->columns * i->rows * i->components * i->frames;
-        printf("  image      %u x %u, %u frame%s, %u component%s%s, ", i->columns, i->rows, i->frames,
-               i->frames == 1 ? "" : "s", i->components, i->components == 1 ? "" : "s", i->planar ? " planar" : "");
+        printf("  image      ");
+        print_size(info);
+        printf(", %u frame%s, %u component%s%s, ", i->frames, plural(i->frames), i->components, plural(i->components),
+               i->planar ? " planar" : "");
         print_bits(i);
+        if (info->video_chroma)
+            printf("  raster     %u x %u: luma, and below it both planes of chroma\n", i->columns, i->rows);
         if (are_units(info)) {
             printf("  coded      as streams, each of which can be read alone\n");
             printf("  payload    %llu bytes\n", (unsigned long long)info->payload_bytes);
@@ -192,6 +213,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
     } else {
         cJSON_AddNumberToObject(o, "columns", i->columns);
         cJSON_AddNumberToObject(o, "rows", i->rows);
+        if (info->video_chroma) add_video(o, info);
         cJSON_AddNumberToObject(o, "frames", i->frames);
         cJSON_AddNumberToObject(o, "components", i->components);
         cJSON_AddNumberToObject(o, "bits_allocated", i->bits_allocated);
@@ -304,9 +326,11 @@ static void print_member_text(const char *name, const char *member, const char *
     printf("  %s  %s, %llu -> %llu bytes", shown(member), tsr_kind_name(info->kind),
            (unsigned long long)info->original_bytes, (unsigned long long)info->file_bytes);
     printf(", %s", tsr_way_name(info->way));
-    if (info->has_image)
-        printf(", %u x %u, %u frame%s%s", info->image.columns, info->image.rows, info->image.frames,
-               plural(info->image.frames), info->coding.lossy ? ", lossy" : "");
+    if (info->has_image) {
+        printf(", ");
+        print_size(info);
+        printf(", %u frame%s%s", info->image.frames, plural(info->image.frames), info->coding.lossy ? ", lossy" : "");
+    }
     printf("%s\n", info->original_damage[0] ? ", the original looks damaged" : "");
 }
 

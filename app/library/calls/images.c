@@ -90,13 +90,25 @@ static enum tsr_status list_files(struct tsr_reader *r, int depth, struct tsr_er
     return TSR_OK;
 }
 
+/* Images of a file without others in it. A stored one is restored for this, but in an archive, where that could take
+ * long. */
+static enum tsr_status count_own(struct tsr_reader *r, int depth, uint32_t *images, struct tsr_error *error)
+{
+    const struct tsr_header *const header = tsr_reader_header(r);
+    struct tsr_container_reader *container = NULL;
+    *images = tsr_has_frames(header);
+    if (depth > 0 || !tsr_may_hold_frames(header)) return TSR_OK;
+    TSR_TRY(tsr_reader_frames(r, &container, error));
+    *images = tsr_has_frames(&r->original->header);
+    return TSR_OK;
+}
+
 /* With the lock. */
 static enum tsr_status count_images(struct tsr_reader *r, uint32_t member, int depth, uint32_t *images,
                                     struct tsr_error *error)
 {
     TSR_TRY(tsr_reader_choose(r, member, error));
-    *images = tsr_has_frames(tsr_reader_header(r));
-    if (!tsr_has_inner(tsr_reader_header(r))) return TSR_OK;
+    if (!tsr_has_inner(tsr_reader_header(r))) return count_own(r, depth, images, error);
     if (depth > TSR_INNER_DEPTH)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "more than %d files stand in each other", TSR_INNER_DEPTH);
     TSR_TRY(list_files(r, depth, error));

@@ -285,6 +285,9 @@ class tsr_info(Structure):
         ("kept", tsr_stored_values * 4),
         ("files", c_uint32),
         ("units", c_uint32),
+        ("video_columns", c_uint32),
+        ("video_rows", c_uint32),
+        ("video_chroma", c_uint32),
     ]
 
 

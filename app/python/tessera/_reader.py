@@ -232,7 +232,7 @@ class Member:
         """The images that the member holds.
 
         Its own, or those of all files in an archive (ZIP, TAR) or in gzip that are coded. Each is a member: it has
-        frames, a header and an original. Empty where no samples are coded.
+        frames, a header and an original. A stored image counts, but in an archive.
         """
         return Images(self)
 

@@ -92,6 +92,7 @@ TEST(all_parameters_of_zlib)
         for (int strategy = 0; strategy <= 4; strategy++)
             for (int memory = 1; memory <= 9; memory += level % 2 + 1)
                 for (int window = 9; window <= 15; window += 3) {
+                    if (skip_case()) continue;
                     const size_t size = 1 + rng_below(&r, 60000);
                     const uint32_t kind = rng_below(&r, 5);
                     char what[120];
@@ -245,6 +246,7 @@ TEST(streams_of_other_encoders)
 {
     struct rng r = {4};
     for (int i = 0; i < 300; i++) {
+        if (skip_case()) continue;
         const size_t size = 1 + rng_below(&r, 40000);
         struct tsr_bytes stream = {.limit = LIMIT};
         struct deflate_sink sink = {.stream = &stream};
@@ -742,6 +744,7 @@ TEST(damaged_tables)
         expect(status == (i == 0 ? TSR_OK : TSR_ERROR_CORRUPT), "%s: status %d", cases[i], (int)status);
     }
     for (int i = 0; i < 300; i++) { /* any byte */
+        if (skip_case()) continue;
         const size_t at = rng_below(&r, (uint32_t)residue.size);
         const uint8_t was = residue.bytes[at];
         residue.bytes[at] ^= (uint8_t)(1 << rng_below(&r, 8));
@@ -762,6 +765,7 @@ TEST(up_to_a_fault)
     struct rng r = {31};
     int taken = 0, whole = 0;
     for (int i = 0; i < 400; i++) {
+        if (skip_case()) continue;
         const size_t size = 1000 + rng_below(&r, 120000);
         const uint32_t kind = (uint32_t)i % 5;
         fill(plain, size, kind, &r);
@@ -788,7 +792,7 @@ TEST(up_to_a_fault)
         tsr_bytes_free(&residue);
         tsr_bytes_free(&again);
     }
-    expect(taken > 200 && whole < 60, "%d are cut, %d whole", taken, whole);
+    expect((taken > 200 && whole < 60) || getenv("TSR_TEST_SMALL"), "%d are cut, %d whole", taken, whole);
 }
 
 /* DEFLATE.md 1: the residue of a cut stream. */
