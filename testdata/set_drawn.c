@@ -11,8 +11,9 @@
 
 /* ---- Painters ----------------------------------------------------------------------------------------------- */
 
-/* A page of lines of words in two values; paragraphs differ in size. */
-static void paint_text(const struct scene *scene)
+/* A page of lines of words in two values; paragraphs differ in size. gaps: letters stand as many pixels further apart,
+ * at most, at random. */
+static void paint_lines(const struct scene *scene, uint32_t gaps)
 {
     static const char letters[] = "AABCDEEEFGHIILMNNOPRRSSTTTU0123";
     struct canvas *plane = scene->planes;
@@ -28,13 +29,26 @@ static void paint_text(const struct scene *scene)
                 const int length = 1 + (int)random_below(&random, 9);
                 for (int i = 0; i < length; i++) word[i] = letters[random_below(&random, sizeof letters - 1)];
                 word[length] = 0;
-                if (x + 6 * size * length > end) break;
-                draw_text(plane, x, y, size, 0, word);
-                x += 6 * size * length;
+                if (x + (6 * size + (int)gaps) * length > end) break;
+                for (int i = 0; i < length; i++) {
+                    const char letter[2] = {word[i]};
+                    draw_text(plane, x, y, size, 0, letter);
+                    x += 6 * size + (int)random_below(&random, gaps + 1);
+                }
             }
         }
         y += 8;
     }
+}
+
+static void paint_text(const struct scene *scene)
+{
+    paint_lines(scene, 0);
+}
+
+static void paint_words(const struct scene *scene)
+{
+    paint_lines(scene, 2);
 }
 
 /* Squares of 24 greys that lie over each other. */
@@ -114,7 +128,7 @@ static const struct drawing {
     {"masks_32", paint_mask, 32, 32, 1, 255},
     {"masks_64", paint_mask, 64, 64, 1, 255},
     {"masks_128", paint_mask, 128, 128, 1, 255},
-    {"masks_512", paint_mask, 512, 512, 1, 1},
+    {"masks_512", paint_mask, 512, 512, 1, 255},
     {"masks_labels", paint_labels, 256, 256, 1, 4095},
     {"uptake_168", paint_uptake, 168, 168, 1, 32767},
     {"uptake_144", paint_uptake, 144, 144, 1, 32767},
@@ -126,7 +140,8 @@ static void save_drawing(const struct drawing *d, uint64_t seed)
 {
     struct bytes b = {0};
     char header[40];
-    struct canvas *planes = planes_paint(d->paint, d->columns, d->rows, d->components, 1, d->maximum, seed);
+    const int frames = d->components == 1 ? 4 : 1; /* of which the first is taken: bodies shrink until the last */
+    struct canvas *planes = planes_paint(d->paint, d->columns, d->rows, d->components, frames, d->maximum, seed);
     snprintf(header, sizeof header, "P%d\n%d %d\n%d\n", d->components == 3 ? 6 : 5, d->columns, d->rows,
              (int)d->maximum);
     bytes_put_text(&b, header);
@@ -137,7 +152,7 @@ static void save_drawing(const struct drawing *d, uint64_t seed)
             else
                 bytes_put_u8(&b, (unsigned)planes[c].shades[i]);
         }
-    planes_free(planes, d->components);
+    planes_free(planes, d->components * frames);
     bytes_save(&b, CODED, "drawn/%s.%s", d->name, d->components == 3 ? "ppm" : "pgm");
 }
 
