@@ -117,7 +117,7 @@ static const struct drawing {
 } drawings[] = {
     {"text_page", paint_text, 620, 877, 1, 255},
     {"text_large", paint_text, 1240, 1754, 1, 255},
-    {"text_1bit", paint_text, 620, 877, 1, 1},
+    {"text_words", paint_words, 800, 600, 1, 255},
     {"text_16bit", paint_text, 400, 300, 1, 4095},
     {"squares_24", paint_squares, 512, 512, 1, 255},
     {"squares_12bit", paint_squares, 400, 400, 1, 4095},
