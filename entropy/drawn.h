@@ -249,7 +249,8 @@ TSR_HD_INLINE uint32_t tsr_drawn_escape(struct tsr_drawn *d, struct tsr_drawn_ar
     if (!d->by_residual) return tsr_drawn_value(d, a.w, sample, reads);
     struct tsr_chance *const chances = d->chances->residual[a.activity];
     if (!reads) {
-        tsr_range_put_number(&d->writer, chances, tsr_fold(tsr_residual((int32_t)sample, (int32_t)a.median, (int32_t)d->range)));
+        tsr_range_put_number(&d->writer, chances,
+                             tsr_fold(tsr_residual((int32_t)sample, (int32_t)a.median, (int32_t)d->range)));
         return sample;
     }
     const uint32_t folded = tsr_range_get_number(&d->reader, chances);

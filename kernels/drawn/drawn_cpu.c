@@ -4,8 +4,40 @@
 #include <string.h>
 
 #include "entropy/drawn.h"
+#include "entropy/frame_model.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, TSR_DRAWN_FRESH = 16 };
+
+/* Of a row's bytes, the words that differ from that of the pixel before and from that above; pixel: bytes. The row has
+ * a row of bytes above it. */
+static uint64_t new_words(const uint8_t *row, size_t bytes, size_t pixel, size_t word)
+{
+    const uint8_t *const above = row - bytes;
+    uint64_t count = 0;
+    for (size_t i = pixel; i < bytes && word == 1; i++)
+        count += (uint64_t)((row[i] != row[i - pixel]) & (row[i] != above[i]));
+    for (size_t i = pixel; i + 1 < bytes && word == 2; i += 2)
+        count += (uint64_t)((((row[i] ^ row[i - pixel]) | (row[i + 1] ^ row[i + 1 - pixel])) != 0) &
+                            (((row[i] ^ above[i]) | (row[i + 1] ^ above[i + 1])) != 0));
+    return count;
+}
+
+bool tsr_may_be_drawn(const struct tsr_image *image, const uint8_t *raster)
+{
+    enum { SAMPLES = 4096, LEAST_STEP = 4 };
+    if (image->bits_allocated < 8) return true;
+    const size_t word = image->bits_allocated == 8 ? 1 : 2,
+                 pixel = image->bits_allocated / 8u * (image->planar ? 1u : image->components),
+                 bytes = pixel * image->columns;
+    const uint32_t most = tsr_choice_step(image->columns, image->rows, SAMPLES),
+                   step = most > LEAST_STEP ? most : LEAST_STEP;
+    uint64_t words = 0, fresh = 0;
+    for (uint32_t r = 1; r < image->rows; r += step) {
+        words += bytes / word;
+        fresh += new_words(raster + r * bytes, bytes, pixel, word);
+    }
+    return fresh * 16 <= words * TSR_DRAWN_FRESH;
+}
 
 static void *take(uint8_t **at, size_t bytes)
 {
@@ -64,8 +96,8 @@ size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32
     return size;
 }
 
-bool tsr_decode_drawn_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples,
-                           struct tsr_tile tile, void *scratch)
+bool tsr_decode_drawn_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile,
+                           void *scratch)
 {
     struct tsr_drawn d = begin_tile(tile, range, scratch);
     d.reader = tsr_range_reader(payload, size);

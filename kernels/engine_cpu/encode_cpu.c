@@ -3,7 +3,9 @@
 
 #include "encode_blocks_cpu.h"
 #include "train_plane_cpu.h"
+#include "encode_drawn_cpu.h"
 #include "encode_residuals_cpu.h"
+#include "kernels/drawn/drawn_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "bands_cpu.h"
 #include "kernels/transform_plan.h"
@@ -16,8 +18,8 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The most scratch that a part needs at any time, for tiles of this size. */
-static size_t scratch_bytes(int32_t width, int32_t height)
+/* The most scratch that a part needs at any time, for tiles of this size; drawn: NULL, or how drawn frames are cut. */
+static size_t scratch_bytes(int32_t width, int32_t height, const struct tsr_tiling *drawn)
 {
     size_t most = tsr_predict_scratch_bytes(width);
     most = larger(most, tsr_code_scratch_bytes(width, height, tsr_lanes_for_tile(width, height)));
@@ -26,6 +28,7 @@ static size_t scratch_bytes(int32_t width, int32_t height)
     most = larger(most, tsr_choose_scratch_bytes(width));
     most = larger(most, tsr_dc_choice_scratch_bytes(width));
     most = larger(most, tsr_coefficients_scratch_bytes(TSR_LARGE_SLICE_BLOCKS));
+    if (drawn) most = larger(most, tsr_drawn_scratch_bytes(drawn->tile_width, drawn->tile_height));
     return (most + 63) / 64 * 64;
 }
 
@@ -37,7 +40,7 @@ static bool is_referred_to(const struct tsr_image *image, int p)
 
 /* Which parts of the space a coding uses. */
 struct parts_in_use {
-    bool symbols, coefficients, entries, classes, dcs;
+    bool symbols, coefficients, entries, classes, dcs, drawn;
     bool training; /* predictors: samples of padded tiles, which those of later planes may refer to */
 };
 
@@ -52,6 +55,7 @@ static struct parts_in_use parts_in_use(const struct tsr_image *image, const str
         .entries = !by_lanes && coding->coder != TSR_CODER_CAVLC,
         .classes = coding->path == TSR_PATH_TRANSFORM && coding->lossy && coding->tune == TSR_TUNE_SSIM,
         .dcs = tsr_may_have_dc_planes(coding),
+        .drawn = tsr_tries_drawn(coding),
         .training = by_lanes && effort.neighbours_set > 0,
     };
 }
@@ -114,7 +118,8 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     const struct tsr_tile dcs = tsr_tile_of_dcs(cut->tile_width, cut->tile_height);
     s->tile_dcs = (size_t)dcs.width * (size_t)dcs.height;
     s->tile_dc_coefficients = tsr_tile_coefficients(dcs.width, dcs.height);
-    s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height);
+    const struct tsr_tiling drawn = tsr_cut_image(image, 1, true);
+    s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height, use.drawn ? &drawn : NULL);
     s->tile_padded = tsr_padded_samples(cut->tile_width, cut->tile_height);
     s->tile_payload = s->tile_padded * sizeof(int16_t);
     assert(s->tile_payload >= tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height));
@@ -128,6 +133,7 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     lay_out_symbols(s, image, use, tiles, base, &used);
     s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
     s->tile_sizes = tsr_take(base, &used, tiles * TSR_TILE_SIZES_BYTES);
+    s->drawn_sizes = use.drawn ? tsr_take(base, &used, tiles * TSR_PLANES_LIMIT * sizeof *s->drawn_sizes) : NULL;
     s->left = tsr_take(base, &used, tiles * sizeof *s->left);
     s->next = tsr_take(base, &used, parts * sizeof *s->next);
     s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT); /* in a page that has been touched before */
@@ -236,8 +242,7 @@ static void note_coded(struct tsr_plane_work *work, uint32_t number)
     tsr_give_in_order(&work->in_order, give_tile, work);
 }
 
-/* Samples as they are, in as many bits as their range needs. */
-static size_t put_raw_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload, size_t size)
+void tsr_put_raw_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload, size_t size)
 {
     const int bits = tsr_bit_width(range - 1);
     struct tsr_bit_writer writer = tsr_bit_writer(payload, size);
@@ -246,7 +251,7 @@ static size_t put_raw_tile(const uint16_t *samples, struct tsr_tile tile, uint32
             tsr_put_bits(&writer, samples[tile.first + (size_t)y * tile.stride + (size_t)x], bits);
     const size_t written = tsr_flush_bits(&writer);
     assert(written == size && !writer.overflow);
-    return written;
+    (void)written;
 }
 
 static void code_pass(struct tsr_plane_work *work, uint32_t part, uint32_t number)
@@ -261,9 +266,9 @@ static void code_pass(struct tsr_plane_work *work, uint32_t part, uint32_t numbe
     if (raw_bytes > 1)
         size = tsr_is_of_lanes(plane) ? tsr_code_residuals(work, part, number, payload, raw_bytes - 1)
                                       : tsr_code_tile_coefficients(work, part, number, payload, raw_bytes - 1);
-    if (size == 0) size = put_raw_tile(s->planes[work->number], tile, plane->range, payload, raw_bytes);
+    if (size == 0) tsr_put_raw_tile(s->planes[work->number], tile, plane->range, payload, raw_bytes);
     segment->bytes = payload;
-    segment->size = size;
+    segment->size = size > 0 ? size : raw_bytes;
     if (work->taken_job) note_coded(work, number);
 }
 
@@ -334,6 +339,39 @@ static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, 
     encode_plane(&work);
 }
 
+static uint64_t bytes_of(const struct tsr_coded_frame *frame)
+{
+    uint64_t bytes = frame->model.size;
+    for (uint32_t t = 0; t < frame->tiles; t++)
+        for (int i = 0; i < frame->tile[t].segments; i++) bytes += frame->tile[t].segment[i].size;
+    return bytes;
+}
+
+static void set_drawn(struct tsr_frame_model *model, bool drawn, struct tsr_tiling cut)
+{
+    model->tile_width = cut.tile_width;
+    model->tile_height = cut.tile_height;
+    for (int p = 0; p < model->planes; p++) model->plane[p].drawn = drawn && tsr_is_coded(&model->plane[p]);
+}
+
+/* A frame without second planes, which is coded, becomes one of drawn planes where that takes fewer bytes. */
+static void choose_drawn(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_encode_space *space,
+                         struct tsr_encode_job *job)
+{
+    const uint64_t most = bytes_of(&job->coded), tiles = tsr_code_drawn_planes(pool, image, space);
+    struct tsr_frame_model *const model = space->model;
+    const struct tsr_tiling before = tsr_frame_tiling(image, model);
+    if (tiles >= most) return;
+    set_drawn(model, true, tsr_cut_image(image, 1, true));
+    put_model(image, space, job);
+    if (job->coded.model.size + tiles < most) {
+        tsr_take_drawn_planes(image, space);
+        return;
+    }
+    set_drawn(model, false, before);
+    put_model(image, space, job);
+}
+
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                           struct tsr_encode_job *job, void *workspace)
 {
@@ -347,11 +385,14 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     const uint32_t tiles = tsr_tile_count(image, model);
     memset(space.tiles, 0, tiles * sizeof *space.tiles);
     make_planes(pool, image, coding, job->raster, &space);
+    const bool tries_drawn = tsr_tries_drawn(coding) && tsr_may_be_drawn(image, job->raster);
     int last = model->planes - 1;
     while (last > 0 && !model->plane[last].present) last--;
     for (int p = 0; p < model->planes; p++)
-        if (model->plane[p].present) make_payloads(pool, image, coding, &space, p, job->take && p == last ? job : NULL);
+        if (model->plane[p].present)
+            make_payloads(pool, image, coding, &space, p, job->take && p == last && !tries_drawn ? job : NULL);
     for (uint32_t t = 0; t < tiles; t++)
         tsr_put_tile_sizes(&space.tiles[t], model->planes, space.tile_sizes + t * TSR_TILE_SIZES_BYTES);
     put_model(image, &space, job);
+    if (tries_drawn && last < image->components) choose_drawn(pool, image, &space, job);
 }
