@@ -6,7 +6,7 @@
 #include "entropy/drawn.h"
 #include "entropy/frame_model.h"
 
-enum { ALIGNMENT = 64, TSR_DRAWN_FRESH = 16 };
+enum { ALIGNMENT = 64, TSR_DRAWN_FRESH = 4 };
 
 /* Of a row's bytes, the words that differ from that of the pixel before and from that above; pixel: bytes. The row has
  * a row of bytes above it. */

@@ -303,8 +303,9 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     const struct tsr_plane_model *plane = &s->model->plane[number];
     const union plane_tables *tables = &s->tables[number];
     uint16_t *samples = s->planes[number];
-    if (size == tsr_raw_tile_bytes(plane->range, tile.width, tile.height))
-        return get_raw_tile(payload, size, plane->range, samples, tile);
+    const size_t raw = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
+    if (size == raw) return get_raw_tile(payload, size, plane->range, samples, tile);
+    if (plane->drawn && (size == 0 || size > raw)) return false;
     if (plane->drawn) return tsr_decode_drawn_tile(payload, size, plane->range, samples, tile, scratch);
     if (tsr_is_of_lanes(plane)) return decode_predicted_tile(work, number, tile, payload, size, scratch);
     const struct tile_scratch of = tile_scratch(tile, scratch);
