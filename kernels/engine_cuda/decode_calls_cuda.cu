@@ -135,7 +135,7 @@ void look_ahead(const tsr_image *image, const tsr_decode_job *jobs, uint32_t fra
         struct tsr_bit_reader reader = tsr_bit_reader(jobs[i].model.bytes, jobs[i].model.size);
         if (!tsr_get_frame_model(&reader, image, model)) continue;
         for (int p = 0; p < model->planes; p++)
-            if (tsr_is_coded(&model->plane[p]))
+            if (tsr_is_coded(&model->plane[p]) && !model->plane[p].drawn)
                 (tsr_is_of_lanes(&model->plane[p]) ? *has_lanes : *has_transform) = true;
     }
 }
