@@ -327,13 +327,11 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
     plane->packed = false;
     plane->path = TSR_PATH_PREDICT;
     plane->coder = TSR_CODER_HUFFMAN;
-    plane->drawn = false;
-    plane->lossy = false;
+    plane->drawn = plane->lossy = plane->pairs = false;
     plane->qp_index = 0;
     plane->coarser_by = plane->coarser_from = 0;
     plane->lapping = plane->classes = plane->dc_plane = false;
     plane->dc_qp_index = 0;
-    plane->pairs = false;
     plane->slice_side = 0;
     plane->range = plane->span;
     if (r->overrun || plane->minimum >= values || plane->span == 0 || plane->span > values - plane->minimum)

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "calls.cuh"
+#include "kernels/effort.h"
 
 extern "C" {
+#include "kernels/drawn/drawn_cpu.h"
 #include "kernels/engine_cpu/engine_cpu.h"
 }
 
@@ -331,6 +333,12 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
     return tsr_gather_objection(&tsr_cuda_engine_of(engine)->gathering, call, 0, engine->memory_bytes);
 }
 
+/* Whether a frame is left to the CPU engine, which may code it as drawn planes. */
+bool is_tried_as_drawn(const tsr_image *image, const tsr_coding *coding, const tsr_encode_job &job)
+{
+    return tsr_tries_drawn(coding) && tsr_may_be_drawn(image, job.raster);
+}
+
 } // namespace
 
 size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding)
@@ -369,7 +377,12 @@ tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr
         uint8_t *const there = static_cast<uint8_t *>(workspace) + first * space;
         encoding_call here = {engine, jobs + first, there, space};
         call.context = &here;
-        for (count = 1; count < frames - first; count++) {
+        count = 1;
+        if (is_tried_as_drawn(image, coding, here.jobs[0])) {
+            encode_on_cpu(engine, image, coding, here.jobs, 1, there, "the GPU does not code drawn planes");
+            continue;
+        }
+        for (; count < frames - first && !is_tried_as_drawn(image, coding, here.jobs[count]); count++) {
             call.frames = count + 1;
             if (!tsr_gather_holds(g, &call)) break;
         }
