@@ -49,6 +49,7 @@ struct tsr_drawn {
     uint32_t key[TSR_DRAWN_LEVELS][TSR_DRAWN_GROUP]; /* of the group at work, without the samples of this row */
     struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
     struct tsr_drawn_chances *chances;
+    uint32_t others; /* samples so far that were neither remembered nor a neighbour */
     struct tsr_range_writer writer;
     struct tsr_range_reader reader;
 };
@@ -71,11 +72,15 @@ static const struct tsr_drawn_place tsr_drawn_places[TSR_DRAWN_PLACES] = {
     {3, 3, 0x6dd1e5a9u},  {3, -3, 0x2ac464a1u},
 };
 
+enum { TSR_QUICK_STEPS = 43 };
+TSR_TABLE(uint8_t, tsr_quick_steps, TSR_QUICK_STEPS, 1, 1, 2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5,
+          5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 6);
+
 /* A chance that follows its first bits faster than tsr_adapt_chance does. */
 TSR_HD void tsr_adapt_quick(struct tsr_chance *chance, uint32_t bit)
 {
-    const int seen = chance->seen, r = 1 + (seen > 1) + (seen > 3) + (seen > 9) + (seen > 20) + (seen > 41);
-    chance->seen = (uint8_t)(seen + (seen < 42));
+    const int seen = chance->seen, r = TSR_AT(tsr_quick_steps)[seen];
+    chance->seen = (uint8_t)(seen + (seen < TSR_QUICK_STEPS - 1));
     if (bit == 0)
         chance->zero = (uint16_t)(chance->zero + ((65504u - chance->zero) >> r));
     else
@@ -283,7 +288,7 @@ TSR_HD_INLINE uint32_t tsr_drawn_sample(struct tsr_drawn *d, int32_t c, int k, u
     else if (tsr_drawn_neighbour(d, a, remembers, value, sample, &found, reads))
         sample = found;
     else
-        sample = tsr_drawn_escape(d, a, sample, reads);
+        d->others++, sample = tsr_drawn_escape(d, a, sample, reads);
     for (int level = 0; level < TSR_DRAWN_LEVELS; level++)
         tsr_drawn_learn(slot[level], known[level], check[level], sample);
     const uint32_t error = (uint32_t)tsr_abs((int32_t)sample - (int32_t)a.median);

@@ -6,7 +6,7 @@
 #include "entropy/drawn.h"
 #include "entropy/frame_model.h"
 
-enum { ALIGNMENT = 64, TSR_DRAWN_FRESH = 4 };
+enum { ALIGNMENT = 64 };
 
 /* Of a row's bytes, the words that differ from that of the pixel before and from that above; pixel: bytes. The row has
  * a row of bytes above it. */
@@ -24,7 +24,7 @@ static uint64_t new_words(const uint8_t *row, size_t bytes, size_t pixel, size_t
 
 bool tsr_may_be_drawn(const struct tsr_image *image, const uint8_t *raster)
 {
-    enum { SAMPLES = 4096, LEAST_STEP = 4 };
+    enum { SAMPLES = 4096, LEAST_STEP = 4, SHARE = 4 }; /* a share of 1/SHARE may be new */
     if (image->bits_allocated < 8) return true;
     const size_t word = image->bits_allocated == 8 ? 1 : 2,
                  pixel = image->bits_allocated / 8u * (image->planar ? 1u : image->components),
@@ -36,7 +36,7 @@ bool tsr_may_be_drawn(const struct tsr_image *image, const uint8_t *raster)
         words += bytes / word;
         fresh += new_words(raster + r * bytes, bytes, pixel, word);
     }
-    return fresh * 16 <= words * TSR_DRAWN_FRESH;
+    return fresh * SHARE <= words;
 }
 
 static void *take(uint8_t **at, size_t bytes)
@@ -53,11 +53,9 @@ static size_t row_bytes(int32_t width)
 
 size_t tsr_drawn_scratch_bytes(int32_t width, int32_t height)
 {
-    uint8_t *at = NULL;
     const size_t slots = (size_t)1 << tsr_drawn_slot_bits(width, height);
     size_t used = sizeof(struct tsr_drawn_chances) + (TSR_DRAWN_ROWS + 2) * row_bytes(width) +
                   TSR_DRAWN_LEVELS * slots * sizeof(struct tsr_drawn_slot);
-    (void)at;
     return used + (TSR_DRAWN_ROWS + 2 + TSR_DRAWN_LEVELS + 2) * ALIGNMENT;
 }
 
@@ -79,7 +77,7 @@ static struct tsr_drawn begin_tile(struct tsr_tile tile, uint32_t range, void *s
 }
 
 size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool by_residual,
-                           uint8_t *payload, size_t capacity, void *scratch)
+                           uint8_t *payload, size_t capacity, uint32_t *others, void *scratch)
 {
     struct tsr_drawn d = begin_tile(tile, range, scratch);
     if (capacity == 0) return 0;
@@ -91,6 +89,7 @@ size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32
         tsr_drawn_end_row(&d);
     }
     size_t size = tsr_range_end(&d.writer);
+    if (others) *others = d.others;
     if (d.writer.overflow) return 0;
     if (size == 0) payload[size++] = 0; /* no piece is empty */
     return size;

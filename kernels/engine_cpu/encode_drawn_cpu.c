@@ -34,18 +34,20 @@ static uint8_t *room_of(const struct drawn_work *work, struct tsr_tile tile, int
     return (uint8_t *)work->space->symbols.value + SAMPLE_BYTES * before + (size_t)plane * *room;
 }
 
-/* Codes a piece by residuals and by values, as far as its range makes one of them likely, and keeps the shorter one at
- * its place. Returns its bytes; 0: it has no room. */
+/* Codes a piece by residuals or by values, as its range says; else by residuals and, where so many samples are coded so
+ * that it may matter, also by values. Of 104 planes of drawings this misses 0.2 % of the bytes. Keeps the shorter one
+ * at its place. Returns its bytes; 0: it has no room. */
 static size_t code_piece(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *bytes, size_t room,
                          void *scratch)
 {
-    enum { FEW_VALUES = 16, MANY_VALUES = 1024 }; /* up to, and from: 104 planes agreed but for 0.2 % of their bytes */
+    enum { FEW_VALUES = 16, MANY_VALUES = 1024, SHARE = 4 };
     const size_t raw = tsr_raw_tile_bytes(range, tile.width, tile.height);
     size_t size = 0, most = room < raw - 1 ? room : raw - 1;
-    if (range > FEW_VALUES) size = tsr_code_drawn_tile(samples, tile, range, true, bytes, most, scratch);
-    if (range < MANY_VALUES) {
+    uint32_t others = UINT32_MAX;
+    if (range > FEW_VALUES) size = tsr_code_drawn_tile(samples, tile, range, true, bytes, most, &others, scratch);
+    if (range < MANY_VALUES && (size == 0 || others > size / SHARE)) {
         if (size > 0) most = size - 1 < room - size ? size - 1 : room - size;
-        const size_t by_value = tsr_code_drawn_tile(samples, tile, range, false, bytes + size, most, scratch);
+        const size_t by_value = tsr_code_drawn_tile(samples, tile, range, false, bytes + size, most, NULL, scratch);
         if (by_value > 0) memmove(bytes, bytes + size, by_value);
         if (by_value > 0) size = by_value;
     }

@@ -16,7 +16,7 @@ struct decoding_call {
 
 using shared_frames = tsr_shared_frames<decoding_call>;
 
-const char *const other_model = "a frame has lanes, paths or slices that the GPU is not prepared for";
+const char *const other_model = "a frame has lanes, paths, slices or drawn planes that the GPU is not prepared for";
 
 /* ---- A batch -------------------------------------------------------------------------------------------- */
 

@@ -187,6 +187,7 @@ void finish_frame(void *context, unsigned index)
     job->coded.model.size = tsr_flush_bits(&writer);
     assert(!writer.overflow);
     job->coded.tiles = b.shape.tiles;
+    job->coded.is_drawn = false;
     job->coded.tile = s.tiles;
 }
 

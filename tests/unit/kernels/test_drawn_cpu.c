@@ -89,7 +89,7 @@ TEST(tiles)
         const bool by_residual = rng_below(&r, 2);
         void *const scratch = must(malloc(tsr_drawn_scratch_bytes(tile.width, tile.height)));
         fill(&r, tile, range, n % CONTENTS);
-        const size_t size = tsr_code_drawn_tile(samples, tile, range, by_residual, payload, BYTES, scratch);
+        const size_t size = tsr_code_drawn_tile(samples, tile, range, by_residual, payload, BYTES, NULL, scratch);
         expect(size > 0, "tile %d", n);
         expect(decodes(tile, range, size), "tile %d", n);
         check_same(tile, samples, back, tile.stride, tile.first);
@@ -98,7 +98,8 @@ TEST(tiles)
         memset(payload + size, 0, 5); /* up to four zeros may be what the end was spared */
         expect(!decodes(tile, range, size + 5), "tile %d is followed by bytes", n);
         payload[size - 1] = GUARD;
-        expect(size == 1 || tsr_code_drawn_tile(samples, tile, range, by_residual, payload, size - 1, scratch) == 0,
+        expect(size == 1 ||
+                   tsr_code_drawn_tile(samples, tile, range, by_residual, payload, size - 1, NULL, scratch) == 0,
                "tile %d", n);
         expect(size == 1 || payload[size - 1] == GUARD, "tile %d", n);
         free(scratch);
