@@ -308,23 +308,31 @@ static void make_planes(struct tsr_pool *pool, const struct tsr_image *image, co
 }
 
 /* Plane p, which is present: its coding and its range. */
-static struct tsr_plane_work begin_plane(struct tsr_pool *pool, const struct tsr_image *image,
-                                         const struct tsr_coding *coding, struct tsr_encode_space *space, int p)
+static void begin_plane(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                        struct tsr_encode_space *space, int p)
 {
-    struct tsr_frame_model *model = space->model;
-    struct tsr_plane_model *plane = &model->plane[p];
+    struct tsr_plane_model *plane = &space->model->plane[p];
     plane->offset = space->offsets[p];
     plane->path = coding->path;
     plane->coder = coding->coder;
-    const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, model->colour, p);
+    const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, space->model->colour, p);
     tsr_take_plan(plane, &plan);
     tsr_choose_plane_range(pool, image, space->planes, p, !plane->lossy, plane, space->range);
+}
+
+/* Plane p, which has begun and is coded, to its tiles' payloads; or, where estimate is not NULL, to what
+ * tsr_estimate_residuals says of it. */
+static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          struct tsr_encode_space *space, int p, struct tsr_encode_job *taken_job, uint64_t *estimate)
+{
+    struct tsr_frame_model *model = space->model;
+    const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, model->colour, p);
     struct tsr_plane_work work = {0};
     work.pool = pool;
     work.image = image;
     work.space = space;
     work.frame = model;
-    work.plane = plane;
+    work.plane = &model->plane[p];
     work.number = p;
     work.effort = coding->effort;
     work.references = tsr_reference_planes(image, model, p, work.reference);
@@ -334,16 +342,12 @@ static struct tsr_plane_work begin_plane(struct tsr_pool *pool, const struct tsr
     work.choice_q = plan.choice_q;
     work.lambda = tsr_plan_lambda(&plan);
     work.cavlc_bits = plan.cavlc_bits;
-    return work;
-}
-
-/* To its tiles' payloads. */
-static void make_payloads(struct tsr_plane_work *work, struct tsr_encode_job *taken_job)
-{
-    if (work->plane->span == 1) return;
-    work->taken_job = taken_job;
-    if (taken_job) tsr_in_order_init(&work->in_order, work->space->left, work->tiles, 1);
-    encode_plane(work);
+    work.taken_job = taken_job;
+    if (taken_job) tsr_in_order_init(&work.in_order, space->left, work.tiles, 1);
+    if (estimate)
+        *estimate += tsr_estimate_residuals(&work);
+    else
+        encode_plane(&work);
 }
 
 static uint64_t bytes_of(const struct tsr_coded_frame *frame)
@@ -384,14 +388,12 @@ static void choose_drawn(struct tsr_pool *pool, const struct tsr_image *image, s
 /* Codes the planes of a frame, which have begun, as drawn ones. Returns the bytes of their tiles. *taken: they are at
  * most half of what path P would take by an estimate, and so the frame. No other frame of research/raw_frames.py, nor
  * of tessera_testdata's sets, is smaller by path P at any effort. */
-static uint64_t try_drawn(struct tsr_plane_work *work, struct tsr_encode_job *job, bool *taken)
+static uint64_t try_drawn(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          struct tsr_encode_space *space, struct tsr_encode_job *job, bool *taken)
 {
-    struct tsr_pool *const pool = work->pool;
-    const struct tsr_image *const image = work->image;
-    struct tsr_encode_space *const space = work->space;
     uint64_t estimate = 0;
     for (int p = 0; p < image->components; p++)
-        if (tsr_is_coded(work[p].plane)) estimate += tsr_estimate_residuals(&work[p]);
+        if (tsr_is_coded(&space->model->plane[p])) make_payloads(pool, image, coding, space, p, NULL, &estimate);
     const uint64_t tiles = tsr_code_drawn_planes(pool, image, space);
     *taken = tiles <= estimate / 2;
     if (!*taken) return tiles;
@@ -419,16 +421,15 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     while (last > 0 && !model->plane[last].present) last--;
     const bool tries_drawn =
         tsr_tries_drawn(coding) && last < image->components && tsr_may_be_drawn(image, job->raster);
-    struct tsr_plane_work work[TSR_PLANES_LIMIT];
     uint64_t drawn = UINT64_MAX;
     bool taken = false;
-    for (int p = 0; p <= last && tries_drawn; p++) work[p] = begin_plane(pool, image, coding, &space, p);
-    if (tries_drawn) drawn = try_drawn(work, job, &taken);
+    for (int p = 0; p <= last && tries_drawn; p++) begin_plane(pool, image, coding, &space, p);
+    if (tries_drawn) drawn = try_drawn(pool, image, coding, &space, job, &taken);
     if (taken) return;
     for (int p = 0; p <= last; p++) {
-        if (!model->plane[p].present) continue;
-        if (!tries_drawn) work[p] = begin_plane(pool, image, coding, &space, p);
-        make_payloads(&work[p], job->take && p == last && !tries_drawn ? job : NULL);
+        if (model->plane[p].present && !tries_drawn) begin_plane(pool, image, coding, &space, p);
+        if (!tsr_is_coded(&model->plane[p])) continue;
+        make_payloads(pool, image, coding, &space, p, job->take && p == last && !tries_drawn ? job : NULL, NULL);
     }
     for (uint32_t t = 0; t < tiles; t++)
         tsr_put_tile_sizes(&space.tiles[t], model->planes, space.tile_sizes + t * TSR_TILE_SIZES_BYTES);
