@@ -386,16 +386,17 @@ static void choose_drawn(struct tsr_pool *pool, const struct tsr_image *image, s
 }
 
 /* Codes the planes of a frame, which have begun, as drawn ones. Returns the bytes of their tiles. *taken: they are at
- * most half of what path P would take by an estimate, and so the frame. No other frame of research/raw_frames.py, nor
- * of tessera_testdata's sets, is smaller by path P at any effort. */
+ * most half of what path P would take by an estimate, and so the frame. Not where that is little, of which tables would
+ * be a large part, and which frames may share. */
 static uint64_t try_drawn(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                           struct tsr_encode_space *space, struct tsr_encode_job *job, bool *taken)
 {
+    enum { LEAST_ESTIMATE = 1024 };
     uint64_t estimate = 0;
     for (int p = 0; p < image->components; p++)
         if (tsr_is_coded(&space->model->plane[p])) make_payloads(pool, image, coding, space, p, NULL, &estimate);
     const uint64_t tiles = tsr_code_drawn_planes(pool, image, space);
-    *taken = tiles <= estimate / 2;
+    *taken = estimate >= LEAST_ESTIMATE && tiles <= estimate / 2;
     if (!*taken) return tiles;
     set_drawn(space->model, true, tsr_cut_image(image, 1, true));
     tsr_take_drawn_planes(image, space);
