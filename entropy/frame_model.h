@@ -41,6 +41,7 @@ struct tsr_plane_model {
     uint16_t *offset; /* if packed: rising offsets of the values in use; room for 65536, the caller's */
     enum tsr_path path;
     enum tsr_coder coder;
+    bool drawn; /* path P: no coder, but DRAWN.md */
     bool lossy;
     int32_t qp_index;                     /* if lossy: q of transform/block/quantiser.h */
     uint32_t coarser_by, coarser_from;    /* if lossy: blocks that begin at this sample or later have a q higher by */
@@ -63,10 +64,11 @@ struct tsr_plane_model {
     } dcs;
 };
 
-/* True for planes whose tiles lanes code, unless they are raw; all others are blocks in slices: path T, and CAVLC. */
+/* True for planes whose tiles lanes code, unless they are raw; all others are drawn, or blocks in slices: path T, and
+ * CAVLC. */
 TSR_HD bool tsr_is_of_lanes(const struct tsr_plane_model *plane)
 {
-    return plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC;
+    return plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC && !plane->drawn;
 }
 
 struct tsr_frame_model {
@@ -152,13 +154,19 @@ TSR_HD uint32_t tsr_choice_step(uint32_t columns, uint32_t rows, uint32_t sample
     return step > 1 ? (uint32_t)step : 1;
 }
 
-/* Tiles of an image as an encoder cuts them. */
-TSR_HD struct tsr_tiling tsr_cut_tiles(const struct tsr_image *image, int32_t align)
+/* Tiles of an image as an encoder cuts them; drawn: of a drawn one. */
+TSR_HD struct tsr_tiling tsr_cut_image(const struct tsr_image *image, int32_t align, bool drawn)
 {
     const uint32_t rows = image->stacked_rows ? image->stacked_rows : image->rows;
-    struct tsr_tiling tiling = tsr_cut((int32_t)image->columns, (int32_t)rows, align);
+    struct tsr_tiling tiling = drawn ? tsr_cut_drawn((int32_t)image->columns, (int32_t)rows)
+                                     : tsr_cut((int32_t)image->columns, (int32_t)rows, align);
     tiling.rows = (int32_t)image->rows;
     return tiling;
+}
+
+TSR_HD struct tsr_tiling tsr_cut_tiles(const struct tsr_image *image, int32_t align)
+{
+    return tsr_cut_image(image, align, false);
 }
 
 /* What tiles are aligned to: those of path T and of CAVLC end at borders of slices. */
@@ -259,6 +267,10 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
     tsr_put_bits(w, plane->packed, 1);
     if (plane->packed) tsr_put_stretches(w, plane->offset, plane->range);
     tsr_put_bits(w, plane->path, 1);
+    if (plane->drawn) {
+        tsr_put_bits(w, TSR_CODER_NUMBERS, 2);
+        return;
+    }
     if (plane->classes || plane->dc_plane) {
         tsr_put_bits(w, TSR_CODER_NUMBERS, 2);
         tsr_put_bits(w, plane->classes, 1);
@@ -315,12 +327,11 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
     plane->packed = false;
     plane->path = TSR_PATH_PREDICT;
     plane->coder = TSR_CODER_HUFFMAN;
-    plane->lossy = false;
+    plane->drawn = plane->lossy = plane->pairs = false;
     plane->qp_index = 0;
     plane->coarser_by = plane->coarser_from = 0;
     plane->lapping = plane->classes = plane->dc_plane = false;
     plane->dc_qp_index = 0;
-    plane->pairs = false;
     plane->slice_side = 0;
     plane->range = plane->span;
     if (r->overrun || plane->minimum >= values || plane->span == 0 || plane->span > values - plane->minimum)
@@ -333,6 +344,8 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
     }
     plane->path = tsr_get_bits(r, 1) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     uint32_t coder = tsr_get_bits(r, 2);
+    plane->drawn = plane->path == TSR_PATH_PREDICT && coder == TSR_CODER_NUMBERS;
+    if (plane->drawn) return !r->overrun;
     if (plane->path == TSR_PATH_TRANSFORM && coder == TSR_CODER_NUMBERS) { /* its coder follows */
         plane->classes = tsr_get_bits(r, 1) != 0;
         plane->dc_plane = tsr_get_bits(r, 1) != 0;

@@ -71,17 +71,23 @@ TSR_HD void tsr_range_shift(struct tsr_range_writer *w)
     w->low = (w->low & 0x00ffffff) << 8;
 }
 
-TSR_HD void tsr_range_put_bit(struct tsr_range_writer *w, struct tsr_chance *chance, uint32_t bit)
+/* A bit whose chance to be 0 is zero, in 1/65536. */
+TSR_HD void tsr_range_put(struct tsr_range_writer *w, uint32_t zero, uint32_t bit)
 {
-    const uint32_t bound = (w->range >> 16) * chance->zero;
+    const uint32_t bound = (w->range >> 16) * zero;
     if (bit == 0) {
         w->range = bound;
     } else {
         w->low += bound;
         w->range -= bound;
     }
-    tsr_adapt_chance(chance, bit);
     for (; w->range < 1u << 24; w->range <<= 8) tsr_range_shift(w);
+}
+
+TSR_HD void tsr_range_put_bit(struct tsr_range_writer *w, struct tsr_chance *chance, uint32_t bit)
+{
+    tsr_range_put(w, chance->zero, bit);
+    tsr_adapt_chance(chance, bit);
 }
 
 TSR_HD void tsr_range_put_even(struct tsr_range_writer *w, uint32_t value, int bits)
@@ -152,17 +158,23 @@ TSR_HD struct tsr_range_reader tsr_range_reader(const uint8_t *bytes, size_t siz
     return r;
 }
 
-TSR_HD uint32_t tsr_range_get_bit(struct tsr_range_reader *r, struct tsr_chance *chance)
+TSR_HD uint32_t tsr_range_get(struct tsr_range_reader *r, uint32_t zero)
 {
-    const uint32_t bound = (r->range >> 16) * chance->zero, bit = r->code >= bound;
+    const uint32_t bound = (r->range >> 16) * zero, bit = r->code >= bound;
     if (bit == 0) {
         r->range = bound;
     } else {
         r->code -= bound;
         r->range -= bound;
     }
-    tsr_adapt_chance(chance, bit);
     for (; r->range < 1u << 24; r->range <<= 8) r->code = r->code << 8 | tsr_range_next_byte(r);
+    return bit;
+}
+
+TSR_HD uint32_t tsr_range_get_bit(struct tsr_range_reader *r, struct tsr_chance *chance)
+{
+    const uint32_t bit = tsr_range_get(r, chance->zero);
+    tsr_adapt_chance(chance, bit);
     return bit;
 }
 

@@ -15,6 +15,7 @@ struct tsr_effort_plan {
     uint8_t training_stride;   /* of planes of 2^16 samples and more at most one block in n of these */
     uint32_t training_samples; /* of a plane, about */
     bool anchors;              /* path P: colour frames try anchored residuals (FORMAT.md 7.10) */
+    bool drawn;                /* path P: frames that repeat values are tried as drawn ones (DRAWN.md) */
 };
 
 /* By effort; 0 is the default. */
@@ -22,15 +23,15 @@ static inline struct tsr_effort_plan tsr_effort_plan(int effort)
 {
     static const struct tsr_effort_plan plans[10] = {
         {0},
-        {true, 0, 0, 0, 0, 0, false},
-        {false, 0, 0, 0, 0, 0, false},
-        {false, 1, 4, 2, 8, 1 << 14, false},
-        {false, 1, 8, 2, 8, 1 << 14, false},
-        {false, 2, 12, 3, 8, 1 << 14, true},
-        {false, 2, 16, 4, 4, 1 << 15, true},
-        {false, 2, 20, 5, 1, 1 << 16, true},
-        {false, 3, 24, 4, 1, 1 << 16, true},
-        {false, 3, 24, 5, 1, 1 << 18, true},
+        {true, 0, 0, 0, 0, 0, false, false},
+        {false, 0, 0, 0, 0, 0, false, false},
+        {false, 1, 4, 2, 8, 1 << 14, false, false},
+        {false, 1, 8, 2, 8, 1 << 14, false, false},
+        {false, 2, 12, 3, 8, 1 << 14, true, true},
+        {false, 2, 16, 4, 4, 1 << 15, true, true},
+        {false, 2, 20, 5, 1, 1 << 16, true, true},
+        {false, 3, 24, 4, 1, 1 << 16, true, true},
+        {false, 3, 24, 5, 1, 1 << 18, true, true},
     };
     return plans[effort == 0 ? TSR_EFFORT_DEFAULT : effort];
 }
@@ -47,6 +48,13 @@ static inline int32_t tsr_sampled_period(uint64_t samples)
 static inline bool tsr_tries_anchors(struct tsr_effort_plan effort, const struct tsr_image *image)
 {
     return effort.anchors && image->components >= 3;
+}
+
+/* Are frames tried as drawn ones that may be? tsr_may_be_drawn (kernels/drawn) says which. */
+static inline bool tsr_tries_drawn(const struct tsr_coding *coding)
+{
+    return coding->path == TSR_PATH_PREDICT && coding->coder != TSR_CODER_CAVLC && !coding->lossy &&
+           tsr_effort_plan(coding->effort).drawn;
 }
 
 /* Of which rows it then counts some: as tsr_sampled_period, but of large planes fewer (32 in place of 16 chose the same

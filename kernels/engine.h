@@ -27,6 +27,7 @@ struct tsr_coded_frame {
     struct tsr_segment model; /* FORMAT.md section 6 */
     uint32_t tiles;
     const struct tsr_coded_tile *tile; /* FORMAT.md section 5.3 */
+    bool is_drawn;                     /* of drawn planes, which path P does not come near at any effort */
 };
 
 /* Frames of one image to be coded or decoded at once. */

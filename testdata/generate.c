@@ -1,5 +1,6 @@
-/* tessera_testdata OUTDIR [sparse]: writes the synthetic image set or, instead, sparse images, with the same bytes on
- * every machine, and MANIFEST. MANIFEST says for each file whether Tessera must code it or store it verbatim. */
+/* tessera_testdata OUTDIR [sparse|drawn]: writes the synthetic image set or, instead, sparse or drawn images, with the
+ * same bytes on every machine, and MANIFEST. MANIFEST says for each file whether Tessera must code it or store it
+ * verbatim. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,10 @@
 
 int main(int count, char **arguments)
 {
-    const bool is_sparse = count == 3 && strcmp(arguments[2], "sparse") == 0;
-    if (count != 2 && !is_sparse) {
-        fprintf(stderr, "usage: tessera_testdata OUTDIR [sparse]\n");
+    const bool is_sparse = count == 3 && strcmp(arguments[2], "sparse") == 0,
+               is_drawn = count == 3 && strcmp(arguments[2], "drawn") == 0;
+    if (count != 2 && !is_sparse && !is_drawn) {
+        fprintf(stderr, "usage: tessera_testdata OUTDIR [sparse|drawn]\n");
         return 2;
     }
     make_folders(arguments[1]);
@@ -22,6 +24,8 @@ int main(int count, char **arguments)
     }
     if (is_sparse) {
         make_sparse();
+    } else if (is_drawn) {
+        make_drawn();
     } else {
         make_dicom();
         make_png();

@@ -38,12 +38,12 @@ static void paint_bodies(const struct scene *scene, int bodies, int values)
         }
 }
 
-static void paint_mask(const struct scene *scene)
+void paint_mask(const struct scene *scene)
 {
     paint_bodies(scene, 2, 1);
 }
 
-static void paint_labels(const struct scene *scene)
+void paint_labels(const struct scene *scene)
 {
     paint_bodies(scene, 9, 5);
 }

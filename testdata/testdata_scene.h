@@ -48,4 +48,8 @@ painter paint_screen;   /* like a screenshot */
 painter paint_outliers; /* smooth, with a few random samples */
 painter paint_signed;   /* smooth around 0 */
 
+/* Sparse images: set_sparse.c. */
+painter paint_mask;
+painter paint_labels;
+
 #endif

@@ -8,6 +8,7 @@ void make_pnm(void);    /* pnm/ and odd/ */
 void make_nifti(void);  /* nifti/ */
 void make_y4m(void);    /* y4m/ */
 void make_sparse(void); /* sparse/, which is a set of its own */
+void make_drawn(void);  /* drawn/, too */
 void make_other(void);  /* other/ */
 
 #endif

@@ -7,7 +7,8 @@
 enum {
     TSR_TILE_WIDTH = 1024,    /* default: full rows up to here */
     TSR_TILE_SAMPLES = 65536, /* default, see FORMAT.md 5.2 for what size costs */
-    TSR_TILE_SAMPLES_LIMIT = 1 << 20
+    TSR_TILE_SAMPLES_LIMIT = 1 << 20,
+    TSR_DRAWN_TILE_WIDTH = 4096 /* of drawn frames, whose chances begin anew in each tile: few and large ones */
 };
 
 /* A plane's sides, and those of all tiles but the last ones of rows and columns; in samples. */
@@ -36,18 +37,29 @@ TSR_HD int32_t tsr_equal_part(int32_t side, int32_t most, int32_t align)
     return (int32_t)tsr_parts((int32_t)tsr_parts(side, parts), align) * align;
 }
 
-/* Tiles as an encoder cuts them: equal parts of at most TSR_TILE_WIDTH columns and about TSR_TILE_SAMPLES samples,
- * sides a multiple of align. */
-TSR_HD struct tsr_tiling tsr_cut(int32_t columns, int32_t rows, int32_t align)
+/* Equal parts of at most this many columns and about this many samples, sides a multiple of align. */
+TSR_HD struct tsr_tiling tsr_cut_parts(int32_t columns, int32_t rows, int32_t align, int32_t most_columns,
+                                       int32_t samples)
 {
-    const int32_t width = tsr_equal_part(columns, TSR_TILE_WIDTH, align);
-    const int32_t most = tsr_max(align, TSR_TILE_SAMPLES / width / align * align);
+    const int32_t width = tsr_equal_part(columns, most_columns, align);
+    const int32_t most = tsr_max(align, samples / width / align * align);
     struct tsr_tiling tiling;
     tiling.columns = columns;
     tiling.rows = rows;
     tiling.tile_width = tsr_min(width, columns);
     tiling.tile_height = tsr_min(tsr_equal_part(rows, most, align), rows);
     return tiling;
+}
+
+/* Tiles as an encoder cuts them; and those of drawn frames, which are not more. */
+TSR_HD struct tsr_tiling tsr_cut(int32_t columns, int32_t rows, int32_t align)
+{
+    return tsr_cut_parts(columns, rows, align, TSR_TILE_WIDTH, TSR_TILE_SAMPLES);
+}
+
+TSR_HD struct tsr_tiling tsr_cut_drawn(int32_t columns, int32_t rows)
+{
+    return tsr_cut_parts(columns, rows, 1, TSR_DRAWN_TILE_WIDTH, TSR_TILE_SAMPLES_LIMIT);
 }
 
 TSR_HD uint32_t tsr_tiling_across(struct tsr_tiling tiling)

@@ -225,14 +225,17 @@ static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_so
     return status;
 }
 
-/* Of a member, whose blobs are compressed later, the frames alone tell: they are no longer than what they replace. */
+/* Of a member, whose blobs are compressed later, the frames alone tell: they are, in a section for each model and one
+ * for each payload, no longer than what they replace. */
 static enum tsr_status check_frames(const struct tsr_source *source, uint64_t size, struct tsr_error *error)
 {
+    enum { SECTION_BYTES = 12 };
     uint64_t rest = tsr_input_size(source->input);
+    const uint64_t sections = source->header.image.frames > 1 ? 2 * (uint64_t)source->header.image.frames : 0;
     if (!tsr_has_frames(&source->header)) return TSR_OK;
     for (int blob = 0; blob < TSR_BLOB_COUNT; blob++)
         rest -= source->blob_size[blob] < rest ? source->blob_size[blob] : rest;
-    return size <= rest ? TSR_OK : tsr_fail(error, TSR_DECLINED, "%s", why_stored(source));
+    return size + SECTION_BYTES * sections <= rest ? TSR_OK : tsr_fail(error, TSR_DECLINED, "%s", why_stored(source));
 }
 
 /* One try; TSR_DECLINED: it must be verbatim, as *instead if that has a source. */

@@ -234,6 +234,7 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     e->frames_done++;
     e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
     if (job->fallback) e->encoded.fallback = job->fallback;
+    if (!job->coded.is_drawn) e->encoded.has_others = true;
     const double start = tsr_seconds();
     const enum tsr_status status = put_rest(e, &job->coded, distance, error);
     e->encoded.write_s += tsr_seconds() - start;

@@ -266,8 +266,8 @@ static void put_payload(const struct tsr_coded_frame *coded, uint8_t *payload)
     }
 }
 
-/* One coding of a call's raster; the payload changes if that takes less than *call->got. */
-static enum tsr_status try_coding(const struct tsr_call *call, const struct tsr_coding *coding)
+/* One coding of a call's raster; the payload changes if that takes less than *call->got. *is_drawn: see engine.h. */
+static enum tsr_status try_coding(const struct tsr_call *call, const struct tsr_coding *coding, bool *is_drawn)
 {
     const struct tsr_engine_ops *const ops = call->engine->ops;
     const size_t space = ops->encode_workspace(call->engine, call->image, coding, 1);
@@ -277,6 +277,7 @@ static enum tsr_status try_coding(const struct tsr_call *call, const struct tsr_
     const enum tsr_status status = ops->encode(call->engine, call->image, coding, &job, 1, workspace);
     const size_t bytes = status == TSR_OK ? payload_bytes(&job.coded) : 0;
     assert(bytes <= tsr_encode_bound(call->image));
+    *is_drawn = status == TSR_OK && job.coded.is_drawn;
     if (status == TSR_OK && bytes < *call->got) {
         put_payload(&job.coded, call->out);
         *call->got = bytes;
@@ -290,13 +291,14 @@ static enum tsr_status encode_frame(const struct tsr_call *call)
 {
     const struct tsr_coding *const coding = call->options;
     *call->got = SIZE_MAX;
-    enum tsr_status status = try_coding(call, coding);
-    const bool tries = status == TSR_OK && tsr_is_sparse(call->image, 1, coding, *call->got);
+    bool is_drawn;
+    enum tsr_status status = try_coding(call, coding, &is_drawn);
+    const bool tries = status == TSR_OK && !is_drawn && tsr_is_sparse(call->image, 1, coding, *call->got);
     if (tries && !tsr_counts_sparse(coding->effort)) *call->got = SIZE_MAX;
     for (int effort = 1; tries && effort < coding->effort && status == TSR_OK; effort++) {
         struct tsr_coding lower;
         if (tsr_lower_coding(call->image, coding, (enum tsr_coder)call->choice, effort, &lower))
-            status = try_coding(call, &lower);
+            status = try_coding(call, &lower, &is_drawn);
     }
     if (status != TSR_OK) *call->got = 0;
     return status;

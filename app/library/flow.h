@@ -25,6 +25,7 @@ struct tsr_encoded {
     double read_s, write_s; /* seconds in the source and in the container */
     uint64_t *profile;      /* in: NULL, or zeros that receive where the error is (measure.h) */
     enum tsr_coder coder;   /* in: as it was asked for, which lower efforts of a sparse image have, too */
+    bool has_others;        /* out: frames that are not drawn ones, so that lower efforts may take less */
     uint64_t longer;        /* out: bytes that the worst of the efforts that were tried would take more */
     bool stops_if_longer;   /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_DECLINED */
     bool estimates;         /* in: how many bytes frames with loss would take without; */

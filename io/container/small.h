@@ -7,7 +7,7 @@
 #include "section.h"
 
 enum {
-    TSR_SMALL_PARTS = 64,
+    TSR_SMALL_PARTS = 255,
     TSR_SMALL_CODED = 1 << 14,                  /* bytes of all parts of a small file that has frames */
     TSR_SMALL_STORED = 1 << 20,                 /* the same of one that has none */
     TSR_SMALL_LIMIT = TSR_SMALL_STORED + 0x4000 /* bytes of a small file */

@@ -11,6 +11,7 @@
 #include "transform/block/dc_plane.h"
 #include "kernels/slices/coefficients_cpu.h"
 #include "entropy/step_classes.h"
+#include "kernels/drawn/drawn_cpu.h"
 #include "kernels/planes/planes_cpu.h"
 #include "kernels/residuals/residuals_cpu.h"
 #include "kernels/blocks/blocks_cpu.h"
@@ -66,7 +67,9 @@ static size_t dcs_room(int32_t width, int32_t height)
 static size_t scratch_of(int32_t width, int32_t height)
 {
     const size_t padded_bytes = tsr_padded_samples(width, height) * sizeof(int16_t);
-    const size_t rows_bytes = tsr_decode_scratch_bytes(width, height) + TSR_REFERENCES_LIMIT * padded_bytes;
+    const size_t lanes_bytes = tsr_decode_scratch_bytes(width, height) + TSR_REFERENCES_LIMIT * padded_bytes,
+                 drawn_bytes = tsr_drawn_scratch_bytes(width, height);
+    const size_t rows_bytes = lanes_bytes > drawn_bytes ? lanes_bytes : drawn_bytes;
     const size_t coefficients_bytes = tsr_tile_coefficients(width, height) * sizeof(int32_t) +
                                       tsr_lapped_scratch_bytes(width) +
                                       (size_t)tsr_squares_along(width) * (size_t)tsr_squares_along(height) +
@@ -300,8 +303,10 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     const struct tsr_plane_model *plane = &s->model->plane[number];
     const union plane_tables *tables = &s->tables[number];
     uint16_t *samples = s->planes[number];
-    if (size == tsr_raw_tile_bytes(plane->range, tile.width, tile.height))
-        return get_raw_tile(payload, size, plane->range, samples, tile);
+    const size_t raw = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
+    if (size == raw) return get_raw_tile(payload, size, plane->range, samples, tile);
+    if (plane->drawn && (size == 0 || size > raw)) return false;
+    if (plane->drawn) return tsr_decode_drawn_tile(payload, size, plane->range, samples, tile, scratch);
     if (tsr_is_of_lanes(plane)) return decode_predicted_tile(work, number, tile, payload, size, scratch);
     const struct tile_scratch of = tile_scratch(tile, scratch);
     bool lapped = false;
@@ -419,6 +424,7 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
         struct tsr_plane_model *plane = &s->model->plane[p];
         if (!tsr_is_coded(plane)) continue;
         if (job->window) plane->coarser_from = number_in_window(plane->coarser_from, image, job->window);
+        if (plane->drawn) continue;
         if (plane->coder == TSR_CODER_CAVLC)
             any_cavlc = true;
         else if (plane->path == TSR_PATH_PREDICT)

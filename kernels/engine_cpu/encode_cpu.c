@@ -3,7 +3,9 @@
 
 #include "encode_blocks_cpu.h"
 #include "train_plane_cpu.h"
+#include "encode_drawn_cpu.h"
 #include "encode_residuals_cpu.h"
+#include "kernels/drawn/drawn_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "bands_cpu.h"
 #include "kernels/transform_plan.h"
@@ -16,8 +18,8 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The most scratch that a part needs at any time, for tiles of this size. */
-static size_t scratch_bytes(int32_t width, int32_t height)
+/* The most scratch that a part needs at any time, for tiles of this size; drawn: NULL, or how drawn frames are cut. */
+static size_t scratch_bytes(int32_t width, int32_t height, const struct tsr_tiling *drawn)
 {
     size_t most = tsr_predict_scratch_bytes(width);
     most = larger(most, tsr_code_scratch_bytes(width, height, tsr_lanes_for_tile(width, height)));
@@ -26,6 +28,7 @@ static size_t scratch_bytes(int32_t width, int32_t height)
     most = larger(most, tsr_choose_scratch_bytes(width));
     most = larger(most, tsr_dc_choice_scratch_bytes(width));
     most = larger(most, tsr_coefficients_scratch_bytes(TSR_LARGE_SLICE_BLOCKS));
+    if (drawn) most = larger(most, tsr_drawn_scratch_bytes(drawn->tile_width, drawn->tile_height));
     return (most + 63) / 64 * 64;
 }
 
@@ -37,7 +40,7 @@ static bool is_referred_to(const struct tsr_image *image, int p)
 
 /* Which parts of the space a coding uses. */
 struct parts_in_use {
-    bool symbols, coefficients, entries, classes, dcs;
+    bool symbols, coefficients, entries, classes, dcs, drawn;
     bool training; /* predictors: samples of padded tiles, which those of later planes may refer to */
 };
 
@@ -52,6 +55,7 @@ static struct parts_in_use parts_in_use(const struct tsr_image *image, const str
         .entries = !by_lanes && coding->coder != TSR_CODER_CAVLC,
         .classes = coding->path == TSR_PATH_TRANSFORM && coding->lossy && coding->tune == TSR_TUNE_SSIM,
         .dcs = tsr_may_have_dc_planes(coding),
+        .drawn = tsr_tries_drawn(coding),
         .training = by_lanes && effort.neighbours_set > 0,
     };
 }
@@ -114,7 +118,8 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     const struct tsr_tile dcs = tsr_tile_of_dcs(cut->tile_width, cut->tile_height);
     s->tile_dcs = (size_t)dcs.width * (size_t)dcs.height;
     s->tile_dc_coefficients = tsr_tile_coefficients(dcs.width, dcs.height);
-    s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height);
+    const struct tsr_tiling drawn = tsr_cut_image(image, 1, true);
+    s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height, use.drawn ? &drawn : NULL);
     s->tile_padded = tsr_padded_samples(cut->tile_width, cut->tile_height);
     s->tile_payload = s->tile_padded * sizeof(int16_t);
     assert(s->tile_payload >= tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height));
@@ -128,6 +133,7 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     lay_out_symbols(s, image, use, tiles, base, &used);
     s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
     s->tile_sizes = tsr_take(base, &used, tiles * TSR_TILE_SIZES_BYTES);
+    s->drawn_sizes = use.drawn ? tsr_take(base, &used, tiles * TSR_PLANES_LIMIT * sizeof *s->drawn_sizes) : NULL;
     s->left = tsr_take(base, &used, tiles * sizeof *s->left);
     s->next = tsr_take(base, &used, parts * sizeof *s->next);
     s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT); /* in a page that has been touched before */
@@ -219,6 +225,7 @@ static void put_model(const struct tsr_image *image, struct tsr_encode_space *sp
     assert(!writer.overflow);
     job->coded.tiles = tsr_tile_count(image, space->model);
     job->coded.tile = space->tiles;
+    job->coded.is_drawn = false;
 }
 
 static void give_tile(void *context, uint32_t tile)
@@ -236,8 +243,7 @@ static void note_coded(struct tsr_plane_work *work, uint32_t number)
     tsr_give_in_order(&work->in_order, give_tile, work);
 }
 
-/* Samples as they are, in as many bits as their range needs. */
-static size_t put_raw_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload, size_t size)
+void tsr_put_raw_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload, size_t size)
 {
     const int bits = tsr_bit_width(range - 1);
     struct tsr_bit_writer writer = tsr_bit_writer(payload, size);
@@ -246,7 +252,7 @@ static size_t put_raw_tile(const uint16_t *samples, struct tsr_tile tile, uint32
             tsr_put_bits(&writer, samples[tile.first + (size_t)y * tile.stride + (size_t)x], bits);
     const size_t written = tsr_flush_bits(&writer);
     assert(written == size && !writer.overflow);
-    return written;
+    (void)written;
 }
 
 static void code_pass(struct tsr_plane_work *work, uint32_t part, uint32_t number)
@@ -261,9 +267,9 @@ static void code_pass(struct tsr_plane_work *work, uint32_t part, uint32_t numbe
     if (raw_bytes > 1)
         size = tsr_is_of_lanes(plane) ? tsr_code_residuals(work, part, number, payload, raw_bytes - 1)
                                       : tsr_code_tile_coefficients(work, part, number, payload, raw_bytes - 1);
-    if (size == 0) size = put_raw_tile(s->planes[work->number], tile, plane->range, payload, raw_bytes);
+    if (size == 0) tsr_put_raw_tile(s->planes[work->number], tile, plane->range, payload, raw_bytes);
     segment->bytes = payload;
-    segment->size = size;
+    segment->size = size > 0 ? size : raw_bytes;
     if (work->taken_job) note_coded(work, number);
 }
 
@@ -301,25 +307,32 @@ static void make_planes(struct tsr_pool *pool, const struct tsr_image *image, co
     tsr_transform_colours(pool, image, space->planes, model, bits);
 }
 
-/* Plane p, which is present, to its tiles' payloads. */
-static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
-                          struct tsr_encode_space *space, int p, struct tsr_encode_job *taken_job)
+/* Plane p, which is present: its coding and its range. */
+static void begin_plane(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                        struct tsr_encode_space *space, int p)
 {
-    struct tsr_frame_model *model = space->model;
-    struct tsr_plane_model *plane = &model->plane[p];
+    struct tsr_plane_model *plane = &space->model->plane[p];
     plane->offset = space->offsets[p];
     plane->path = coding->path;
     plane->coder = coding->coder;
-    const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, model->colour, p);
+    const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, space->model->colour, p);
     tsr_take_plan(plane, &plan);
     tsr_choose_plane_range(pool, image, space->planes, p, !plane->lossy, plane, space->range);
-    if (plane->span == 1) return;
+}
+
+/* Plane p, which has begun and is coded, to its tiles' payloads; or, where estimate is not NULL, to what
+ * tsr_estimate_residuals says of it. */
+static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          struct tsr_encode_space *space, int p, struct tsr_encode_job *taken_job, uint64_t *estimate)
+{
+    struct tsr_frame_model *model = space->model;
+    const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, model->colour, p);
     struct tsr_plane_work work = {0};
     work.pool = pool;
     work.image = image;
     work.space = space;
     work.frame = model;
-    work.plane = plane;
+    work.plane = &model->plane[p];
     work.number = p;
     work.effort = coding->effort;
     work.references = tsr_reference_planes(image, model, p, work.reference);
@@ -331,7 +344,65 @@ static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, 
     work.cavlc_bits = plan.cavlc_bits;
     work.taken_job = taken_job;
     if (taken_job) tsr_in_order_init(&work.in_order, space->left, work.tiles, 1);
-    encode_plane(&work);
+    if (estimate)
+        *estimate += tsr_estimate_residuals(&work);
+    else
+        encode_plane(&work);
+}
+
+static uint64_t bytes_of(const struct tsr_coded_frame *frame)
+{
+    uint64_t bytes = frame->model.size;
+    for (uint32_t t = 0; t < frame->tiles; t++)
+        for (int i = 0; i < frame->tile[t].segments; i++) bytes += frame->tile[t].segment[i].size;
+    return bytes;
+}
+
+static void set_drawn(struct tsr_frame_model *model, bool drawn, struct tsr_tiling cut)
+{
+    model->tile_width = cut.tile_width;
+    model->tile_height = cut.tile_height;
+    for (int p = 0; p < model->planes; p++) model->plane[p].drawn = drawn && tsr_is_coded(&model->plane[p]);
+}
+
+/* A frame that is coded becomes one of drawn planes where that takes fewer bytes. tiles: those of their tiles, before
+ * path P had their room. */
+static void choose_drawn(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_encode_space *space,
+                         struct tsr_encode_job *job, uint64_t tiles)
+{
+    const uint64_t most = bytes_of(&job->coded);
+    struct tsr_frame_model *const model = space->model;
+    const struct tsr_tiling before = tsr_frame_tiling(image, model);
+    if (tiles >= most) return;
+    set_drawn(model, true, tsr_cut_image(image, 1, true));
+    put_model(image, space, job);
+    if (job->coded.model.size + tiles < most) {
+        tsr_code_drawn_planes(pool, image, space);
+        tsr_take_drawn_planes(image, space);
+        return;
+    }
+    set_drawn(model, false, before);
+    put_model(image, space, job);
+}
+
+/* Codes the planes of a frame, which have begun, as drawn ones. Returns the bytes of their tiles. *taken: they are at
+ * most half of what path P would take by an estimate, and so the frame. Not where that is little, of which tables would
+ * be a large part, and which frames may share. */
+static uint64_t try_drawn(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          struct tsr_encode_space *space, struct tsr_encode_job *job, bool *taken)
+{
+    enum { LEAST_ESTIMATE = 1024 };
+    uint64_t estimate = 0;
+    for (int p = 0; p < image->components; p++)
+        if (tsr_is_coded(&space->model->plane[p])) make_payloads(pool, image, coding, space, p, NULL, &estimate);
+    const uint64_t tiles = tsr_code_drawn_planes(pool, image, space);
+    *taken = estimate >= LEAST_ESTIMATE && tiles <= estimate / 2;
+    if (!*taken) return tiles;
+    set_drawn(space->model, true, tsr_cut_image(image, 1, true));
+    tsr_take_drawn_planes(image, space);
+    put_model(image, space, job);
+    job->coded.is_drawn = true;
+    return tiles;
 }
 
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
@@ -349,9 +420,20 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     make_planes(pool, image, coding, job->raster, &space);
     int last = model->planes - 1;
     while (last > 0 && !model->plane[last].present) last--;
-    for (int p = 0; p < model->planes; p++)
-        if (model->plane[p].present) make_payloads(pool, image, coding, &space, p, job->take && p == last ? job : NULL);
+    const bool tries_drawn =
+        tsr_tries_drawn(coding) && last < image->components && tsr_may_be_drawn(image, job->raster);
+    uint64_t drawn = UINT64_MAX;
+    bool taken = false;
+    for (int p = 0; p <= last && tries_drawn; p++) begin_plane(pool, image, coding, &space, p);
+    if (tries_drawn) drawn = try_drawn(pool, image, coding, &space, job, &taken);
+    if (taken) return;
+    for (int p = 0; p <= last; p++) {
+        if (model->plane[p].present && !tries_drawn) begin_plane(pool, image, coding, &space, p);
+        if (!tsr_is_coded(&model->plane[p])) continue;
+        make_payloads(pool, image, coding, &space, p, job->take && p == last && !tries_drawn ? job : NULL, NULL);
+    }
     for (uint32_t t = 0; t < tiles; t++)
         tsr_put_tile_sizes(&space.tiles[t], model->planes, space.tile_sizes + t * TSR_TILE_SIZES_BYTES);
     put_model(image, &space, job);
+    if (tries_drawn) choose_drawn(pool, image, &space, job, drawn);
 }

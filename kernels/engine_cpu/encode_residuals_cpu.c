@@ -167,6 +167,22 @@ void tsr_train_residuals(struct tsr_plane_work *work)
     train_codes(work, symbols);
 }
 
+uint64_t tsr_estimate_residuals(struct tsr_plane_work *work)
+{
+    const struct tsr_effort_plan effort = tsr_effort_plan(work->effort);
+    const uint64_t samples = (uint64_t)work->image->columns * work->image->rows;
+    const int32_t period = tsr_trial_period(samples), rows = work->frame->tile_height;
+    uint64_t counted = 0;
+    for (int32_t y = 0; y < rows; y++) counted += tsr_row_is_sampled(y, period);
+    work->contexts = tsr_context_plan(effort, work->plane->coder, samples);
+    work->contexts.period = period;
+    memset(&work->plane->residual, 0, sizeof work->plane->residual);
+    find_cuts(work);
+    find_tables(work);
+    const uint64_t cost = cost_of(&work->space->counts[0].symbols, work->plane->residual.tables);
+    return (cost >> (TSR_COST_SHIFT + 3)) * (uint64_t)rows / counted;
+}
+
 size_t tsr_code_residuals(struct tsr_plane_work *work, uint32_t part, uint32_t number, uint8_t *payload,
                           size_t capacity)
 {

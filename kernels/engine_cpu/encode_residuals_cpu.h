@@ -8,6 +8,9 @@
 /* Symbols, contexts, tables: plane->residual, once plane->predictor is trained. */
 void tsr_train_residuals(struct tsr_plane_work *work);
 
+/* Estimates the bytes of the plane with the median edge predictor, from some of its rows. */
+uint64_t tsr_estimate_residuals(struct tsr_plane_work *work);
+
 /* A tile's payload: labels, then words. Returns its bytes, 0 if it would exceed capacity. */
 size_t tsr_code_residuals(struct tsr_plane_work *work, uint32_t part, uint32_t number, uint8_t *payload,
                           size_t capacity);

@@ -63,6 +63,7 @@ struct tsr_encode_space {
     tsr_code_table *codes;
     tsr_rans_table *rans_codes;
     struct tsr_value_codes *value_codes;
+    uint32_t *drawn_sizes; /* of the pieces of drawn tiles, TSR_PLANES_LIMIT a tile; NULL: no plane is tried */
     int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
     uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */
     uint32_t *median_costs;            /* of the plane at work, tile_blocks a tile */
@@ -79,6 +80,9 @@ struct tsr_encode_space {
         tsr_coefficient_codes *coefficient_codes;
     } dc_codes;
 };
+
+/* Samples as they are, in as many bits as their range needs: exactly size bytes. */
+void tsr_put_raw_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload, size_t size);
 
 struct tsr_plane_work;
 

@@ -20,7 +20,7 @@ struct decoding_call {
 
 using shared_frames = tsr_shared_frames<decoding_call>;
 
-const char *const other_model = "a frame has lanes, paths or slices that the GPU is not prepared for";
+const char *const other_model = "a frame has lanes, paths, slices or drawn planes that the GPU is not prepared for";
 
 /* ---- A batch -------------------------------------------------------------------------------------------- */
 
@@ -188,7 +188,7 @@ void look_ahead(const tsr_image *image, const tsr_decode_job *jobs, uint32_t fra
         struct tsr_bit_reader reader = tsr_bit_reader(jobs[i].model.bytes, jobs[i].model.size);
         if (!tsr_get_frame_model(&reader, image, model)) continue;
         for (int p = 0; p < model->planes; p++)
-            if (tsr_is_coded(&model->plane[p]))
+            if (tsr_is_coded(&model->plane[p]) && !model->plane[p].drawn)
                 (tsr_is_of_lanes(&model->plane[p]) ? *has_lanes : *has_transform) = true;
     }
 }

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "calls.cuh"
+#include "kernels/effort.h"
 
 extern "C" {
+#include "kernels/drawn/drawn_cpu.h"
 #include "kernels/engine_cpu/engine_cpu.h"
 }
 
@@ -191,6 +193,7 @@ void finish_frame(void *context, unsigned index)
     job->coded.model.size = tsr_flush_bits(&writer);
     assert(!writer.overflow);
     job->coded.tiles = b.shape.tiles;
+    job->coded.is_drawn = false;
     job->coded.tile = s.tiles;
 }
 
@@ -338,6 +341,12 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
     return tsr_gather_objection(&tsr_cuda_engine_of(engine)->gathering, call, 0, engine->memory_bytes);
 }
 
+/* Whether a frame is left to the CPU engine, which may code it as drawn planes. */
+bool is_tried_as_drawn(const tsr_image *image, const tsr_coding *coding, const tsr_encode_job &job)
+{
+    return tsr_tries_drawn(coding) && tsr_may_be_drawn(image, job.raster);
+}
+
 void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
                     uint32_t frames, void *workspace)
 {
@@ -357,7 +366,12 @@ void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding
         uint8_t *const there = static_cast<uint8_t *>(workspace) + first * space;
         encoding_call here = {engine, jobs + first, there, space};
         call.context = &here;
-        for (count = 1; count < frames - first; count++) {
+        count = 1;
+        if (is_tried_as_drawn(image, coding, here.jobs[0])) {
+            encode_on_cpu(engine, image, coding, here.jobs, 1, there, "the GPU does not code drawn planes");
+            continue;
+        }
+        for (; count < frames - first && !is_tried_as_drawn(image, coding, here.jobs[count]); count++) {
             call.frames = count + 1;
             if (!tsr_gather_holds(g, &call)) break;
         }

@@ -25,7 +25,7 @@ def small_parts(data):
     for place in range(at + header, min(len(data) - 10, at + header + 90)):
         count, k = varint(data, place)
         types = data[k:k + count]
-        if not 1 <= count <= 64 or any(t > 5 and t not in b'FGT' for t in types) or b'F' not in types:
+        if not 1 <= count <= 255 or any(t > 5 and t not in b'FGT' for t in types) or b'F' not in types:
             continue
         k, sizes = k + count, []
         for _ in range(count - 1):

@@ -2,16 +2,18 @@
 """Size and speed of the lossless efforts, compared with other coders, in one run.
 
 usage: lossless.py BUILD FRAMES [--efforts 1,5,9] [--path predict|transform] [--coder huffman|cavlc|rans] [--repeats N]
-                   [--anchors TSV] [--speed-frames N] [--jxl] [--no-speed] [--isa plain,avx2,avx512]
+                   [--anchors TSV] [--cjxl] [--by-frame] [--only NAME,...] [--speed-group GROUP] [--speed-frames N]
+                   [--jxl] [--no-speed] [--isa plain,avx2,avx512]
 
 BUILD   a build folder with bin/tessera and bin/libtessera_bench.so (target bench_library)
 FRAMES  a folder of PGM and PPM files whose names begin with their modality and an underscore, as
-        research/raw_frames.py writes them
+        research/raw_frames.py or `tessera_testdata FOLDER drawn` writes them
 
 Sizes are whole .tsr files, one frame each, against whole streams of JPEG-LS and JPEG XL effort 7: with --anchors those of
-research/anchors_lossless.tsv, otherwise JPEG-LS as this run encodes it (imagecodecs takes 12 bits for 16). GEO is the geometric
+research/anchors_lossless.tsv, otherwise JPEG-LS as this run encodes it (imagecodecs takes 12 bits for 16) and, with --cjxl, JPEG XL by `cjxl -d 0 -e 7`.
+--by-frame adds a line for each frame, --only takes the frames whose names contain one of these. GEO is the geometric
 mean of the ratios of CR, CT, MG, MR, NM, PT and XA (16 bits). Speeds are of one thread, in CPU time, samples in memory to payload in memory,
-on CLINICAL16 or N frames of it spread evenly: the sum over frames of each frame's median of the interleaved repeats. Output
+on CLINICAL16 (--speed-group: another group, or "all") or N frames of it spread evenly: the sum over frames of each frame's median of the interleaved repeats. Output
 buffers are reused if the library can do that. --isa measures speeds once for each instruction set (TESSERA_ISA), each beside
 CharLS in its own run, as a table. --jxl times JPEG XL effort 7, too (once a frame, because it is slow). Needs
 numpy and imagecodecs."""
@@ -124,19 +126,35 @@ def read_anchors(path):
         }
 
 
-def measure_sizes(options, effort, names, anchors):
-    """By group: frames, pixels, and the bytes of our files, JPEG-LS and JPEG XL."""
+def read_rivals(options, names):
+    """The bytes of JPEG-LS and JPEG XL, by frame: those of the anchors, others measured."""
+    rivals = read_anchors(options.anchors)
+    for name in names:
+        if name in rivals:
+            continue
+        path, jxl = os.path.join(options.frames, name), 0
+        if options.cjxl:
+            with tempfile.NamedTemporaryFile(suffix=".jxl") as file:
+                command = ["cjxl", "-d", "0", "-e", "7", "--num_threads=1", path, file.name]
+                subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+                jxl = os.path.getsize(file.name)
+        rivals[name] = len(imagecodecs.jpegls_encode(read_frame(path)[0])), jxl
+    return rivals
+
+
+def measure_sizes(options, effort, names, rivals):
+    """By group and by frame: frames, pixels, and the bytes of our files, JPEG-LS and JPEG XL."""
     command = [os.path.join(options.build, "bin/tessera"), "compress", "-q", "-r", "-%d" % effort, "--path", options.path]
     if options.coder:
         command += ["--coder", options.coder]
     table = {}
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([*command, "-o", folder, options.frames], check=True)
+        subprocess.run([*command, "-o", folder, *(os.path.join(options.frames, name) for name in names)], check=True)
         for name in names:
             samples, _ = read_frame(os.path.join(options.frames, name))
-            theirs = anchors.get(name) or (len(imagecodecs.jpegls_encode(samples)), 0)
+            theirs = rivals[name]
             pixels = samples.shape[0] * samples.shape[1]
-            for group in groups_of(name, samples):
+            for group in groups_of(name, samples) + ["all"] + [name] * options.by_frame:
                 row = table.setdefault(group, [0, 0, 0, 0, 0])
                 size = os.path.getsize(os.path.join(folder, name + ".tsr"))
                 for i, value in enumerate((1, pixels, size, *theirs)):
@@ -153,15 +171,16 @@ def geometric_mean(table, column):
 def print_sizes(tables):
     print("Bits per pixel of whole files; in brackets over JPEG-LS / over JPEG XL effort 7")
     efforts = sorted(tables)
-    print("%-11s %6s %8s %8s" % ("group", "frames", "JPEG-LS", "JXL e7") + "".join("%22s" % ("effort %d" % l) for l in efforts))
+    width = max(11, *map(len, tables[efforts[0]]))
+    print("%-*s %6s %8s %8s" % (width, "group", "frames", "JPEG-LS", "JXL e7") + "".join("%22s" % ("effort %d" % l) for l in efforts))
     for group in sorted(tables[efforts[0]]):
         frames, pixels, _, jpegls, jxl = tables[efforts[0]][group]
-        line = "%-11s %6d %8.3f %8.3f" % (group, frames, 8 * jpegls / pixels, 8 * jxl / pixels)
+        line = "%-*s %6d %8.3f %8.3f" % (width, group, frames, 8 * jpegls / pixels, 8 * jxl / pixels)
         for effort in efforts:
             ours = tables[effort][group][2]
             line += "%8.3f (%.3f/%s)" % (8 * ours / pixels, ours / jpegls, "%.3f" % (ours / jxl) if jxl else "-")
         print(line)
-    print("%-11s %24s" % ("GEO", "") + "".join(
+    print("%-*s %24s" % (width, "GEO", "") + "".join(
         "%8s (%.3f/%.3f)" % ("", geometric_mean(tables[l], 3), geometric_mean(tables[l], 4)) for l in efforts))
 
 
@@ -172,7 +191,7 @@ def measure_speed(options, efforts, names):
     frames = []
     for name in names:
         samples, bits = read_frame(os.path.join(options.frames, name))
-        if SPEED_GROUP in groups_of(name, samples):
+        if options.speed_group in groups_of(name, samples) + ["all"]:
             frames.append((samples, bits))
     if options.speed_frames:
         frames = frames[:: max(1, len(frames) // options.speed_frames)]
@@ -213,10 +232,10 @@ def measure_sets(isas):
     return results
 
 
-def print_sets(results):
+def print_sets(results, group):
     count = next(iter(results.values()))[1]
     codecs = [what for what in next(iter(results.values()))[0] if what != "CharLS"]
-    print("\nOne thread, %d frames of %s, rates over CharLS in the same run, %s\n" % (count, SPEED_GROUP, machine.model()))
+    print("\nOne thread, %d frames of %s, rates over CharLS in the same run, %s\n" % (count, group, machine.model()))
     print("| | CharLS MB/s | " + " | ".join(codecs) + " |\n|---|---|" + "---|" * len(codecs))
     for side, verb in enumerate(("encode", "decode")):
         for isa, (speeds, _) in results.items():
@@ -234,6 +253,10 @@ def main():
     parser.add_argument("--path", choices=("predict", "transform"), default="predict")
     parser.add_argument("--coder", choices=tuple(c for c in CODERS if c))
     parser.add_argument("--anchors")
+    parser.add_argument("--cjxl", action="store_true")
+    parser.add_argument("--by-frame", action="store_true")
+    parser.add_argument("--only", default="", type=lambda names: names.split(","))
+    parser.add_argument("--speed-group", default=SPEED_GROUP)
     parser.add_argument("--speed-frames", type=int, default=0)
     parser.add_argument("--jxl", action="store_true")
     parser.add_argument("--no-speed", action="store_true")
@@ -242,17 +265,17 @@ def main():
     parser.add_argument("--as-json", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     efforts = [int(effort) for effort in options.efforts.split(",")]
-    names = sorted(name for name in os.listdir(options.frames) if name.endswith((".pgm", ".ppm")))
+    names = sorted(name for name in os.listdir(options.frames) if name.endswith((".pgm", ".ppm")) and any(part in name for part in options.only or [""]))
     if not options.no_sizes:
-        anchors = read_anchors(options.anchors)
-        print_sizes({effort: measure_sizes(options, effort, names, anchors) for effort in efforts})
+        rivals = read_rivals(options, names)
+        print_sizes({effort: measure_sizes(options, effort, names, rivals) for effort in efforts})
     if options.isa:
-        print_sets(measure_sets(options.isa.split(",")))
+        print_sets(measure_sets(options.isa.split(",")), options.speed_group)
     elif options.as_json:
         print(json.dumps(measure_speed(options, efforts, names)))
     elif not options.no_speed:
         speeds, count = measure_speed(options, efforts, names)
-        print("\nOne thread, %d frames of %s, MB/s of samples (10^6 bytes); over CharLS" % (count, SPEED_GROUP))
+        print("\nOne thread, %d frames of %s, MB/s of samples (10^6 bytes); over CharLS" % (count, options.speed_group))
         for what, (encode, decode) in speeds.items():
             print("%-12s encode %7.1f (%.2f)  decode %7.1f (%.2f)" % (
                 what, encode, encode / speeds["CharLS"][0], decode, decode / speeds["CharLS"][1]))

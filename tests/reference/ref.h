@@ -396,6 +396,10 @@ bool ref_read_residual_model(struct ref_bits *b, struct ref_residual_model *mode
 bool ref_predictive_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
                          size_t size, uint16_t *x);
 
+/* DRAWN.md (ref_drawn.c) */
+bool ref_drawn_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
+                    size_t size, uint16_t *x);
+
 /* ---- 8. Path T (ref_transform.c) ---- */
 
 extern const uint8_t ref_zigzag[16]; /* 8.4 */

@@ -81,6 +81,7 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     if (ref_u(b, 1) && !read_stretches(b, 0, (uint32_t)span, &plane->offset, &plane->range)) return false;
     plane->path = ref_u(b, 1);
     plane->coder = ref_u(b, 2);
+    if (plane->path == 0 && plane->coder == 3) return !b->bad || ref_fail("a frame's model is too short");
     bool more = plane->coder == 3;
     if (more) {
         plane->classes = ref_u(b, 1);
@@ -90,7 +91,6 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     }
     if (plane->coder > 2) return ref_fail("a coder is unknown");
     bool pairs = false;
-    if (plane->path == 0 && more) return ref_fail("path P has classes of steps or a DC plane");
     if (plane->path == 0) {
         plane->predictor = ref_alloc(1, sizeof *plane->predictor);
         if (!ref_read_predictor_model(b, plane->predictor, plane->earlier_count)) return false;
@@ -246,6 +246,7 @@ static bool read_piece(const struct ref_plane_model *plane, uint32_t width, uint
     uint64_t raw = ((uint64_t)width * height * ref_bit_count(plane->range - 1) + 7) / 8;
     if (size == 0 || size > raw) return ref_fail("a piece's size is out of range");
     if (size == raw) return read_raw(plane, (size_t)width * height, piece, size, x);
+    if (plane->path == 0 && plane->coder == 3) return ref_drawn_tile(plane, width, height, piece, size, x);
     if (plane->path == 0) return ref_predictive_tile(plane, width, height, piece, size, x);
     return ref_transform_tile(plane, width, height, columns, first, piece, size, x);
 }

@@ -90,16 +90,6 @@ static void read_group(struct mask *k, uint32_t r, uint32_t c0)
     }
 }
 
-/* number() of GROUND.md 5. */
-static int64_t read_size(struct ref_coder *c, struct ref_chance *t)
-{
-    unsigned n = 0, f;
-    while (n < 31 && ref_bit(c, &t[n])) n++;
-    f = n < 2 ? n : 2;
-    uint32_t top = ref_tree(c, t + 32 + 4 * n, f), low = ref_even(c, n - f);
-    return ((int64_t)(1u << f) + top) * ((int64_t)1 << (n - f)) + low - 1;
-}
-
 static int64_t sign(int64_t value)
 {
     return value > 0 ? 1 : value < 0 ? -1 : 0;
@@ -130,11 +120,11 @@ static int64_t read_moved(struct mask *k, const struct edge *e, unsigned class, 
                           bool *is_far)
 {
     *is_far = ref_bit(&k->c, &k->far[class >= 2]);
-    if (*is_far) return last + 1 + read_size(&k->c, k->run[v]);
+    if (*is_far) return last + 1 + ref_any_number(&k->c, k->run[v]);
     int64_t g = !e ? -1 : p != 0 ? sign(p) : e->way != 0 ? e->way : 1, x = e ? e->x : k->width;
     if (class > 0 && ref_bit(&k->c, &k->back[class])) g = -g;
     unsigned j = class < 2 ? 0 : class == 2 ? 1 : class < 5 ? 2 : class == 5 ? 3 : e->move == 0 ? 4 : 5;
-    return x + p + g * (1 + read_size(&k->c, k->near[j]));
+    return x + p + g * (1 + ref_any_number(&k->c, k->near[j]));
 }
 
 static struct edge follow(const struct edge *e, int64_t x, bool *has_hint, int64_t *hint)

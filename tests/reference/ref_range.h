@@ -65,4 +65,14 @@ static inline uint32_t ref_tree(struct ref_coder *c, struct ref_chance *t, unsig
     return node - (1u << k);
 }
 
+/* number(). */
+static inline int64_t ref_any_number(struct ref_coder *c, struct ref_chance *t)
+{
+    unsigned n = 0, f;
+    while (n < 31 && ref_bit(c, &t[n])) n++;
+    f = n < 2 ? n : 2;
+    uint32_t top = ref_tree(c, t + 32 + 4 * n, f), low = ref_even(c, n - f);
+    return ((int64_t)(1u << f) + top) * ((int64_t)1 << (n - f)) + low - 1;
+}
+
 #endif

@@ -71,8 +71,8 @@ static size_t take_proof(struct ref_bytes *b, const struct ref_header *h)
 
 static bool add_parts(struct ref_file *file, struct ref_bytes *b)
 {
-    uint64_t count = ref_varint(b), sum = 0, size[64];
-    if (count > 64) return ref_fail("a small file has too many parts");
+    uint64_t count = ref_varint(b), sum = 0, size[255];
+    if (count > 255) return ref_fail("a small file has too many parts");
     const uint8_t *types = ref_take(b, count);
     for (uint64_t i = 0; i + 1 < count; i++) {
         size[i] = ref_varint(b);
@@ -131,7 +131,7 @@ bool ref_open_small(struct ref_file *file)
     if (b.bad) return ref_fail("the proof of a small file does not fit");
     struct ref_bytes original = {.data = proof, .size = proof_size};
     file->has_index = true;
-    file->sections = ref_alloc(64 + 1, sizeof *file->sections);
+    file->sections = ref_alloc(255 + 1, sizeof *file->sections);
     if (!(is_brief ? add_brief(file, form, ref_varint(&original), &b) : add_parts(file, &b))) return false;
     add_proof(file, proof, proof_size);
     return true;

@@ -35,7 +35,7 @@ struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, u
 {
     const struct tsr_segment none = {NULL, 0};
     const uint32_t tiles = stack->tiles / count;
-    return (struct tsr_coded_frame){i == 0 ? stack->model : none, tiles, stack->tile + i * tiles};
+    return (struct tsr_coded_frame){i == 0 ? stack->model : none, tiles, stack->tile + i * tiles, stack->is_drawn};
 }
 
 static size_t tiles_bytes(const struct tsr_coded_frame *frame)

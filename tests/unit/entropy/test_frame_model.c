@@ -159,6 +159,8 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits,
     plane->packed = rng_below(r, 2);
     if (plane->packed) random_values(r, plane);
     plane->path = rng_below(r, 2) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
+    plane->drawn = plane->path == TSR_PATH_PREDICT && rng_below(r, 4) == 0;
+    if (plane->drawn) return;
     plane->coder = rng_below(r, 2) ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
     if (plane->path == TSR_PATH_TRANSFORM) {
         plane->lossy = rng_below(r, 2);
@@ -303,6 +305,8 @@ TEST(models_round_trip)
             if (a->packed) assert_memory_equal(a->offset, b->offset, a->range * sizeof a->offset[0]);
             if (a->span == 1) continue;
             assert_int_equal(a->path, b->path);
+            assert_int_equal(a->drawn, b->drawn);
+            if (a->drawn) continue;
             assert_int_equal(a->coder, b->coder);
             assert_int_equal(a->lossy, b->lossy);
             assert_int_equal(a->qp_index, b->qp_index);
@@ -334,7 +338,7 @@ TEST(models_round_trip)
     }
 }
 
-/* FORMAT.md 6.4: planes without lapping have no classes of steps. Path P has none, either. */
+/* FORMAT.md 6.4: planes without lapping have no classes of steps. */
 TEST(classes_without_lapping)
 {
     struct rng r = {76};
@@ -343,7 +347,7 @@ TEST(classes_without_lapping)
         struct tsr_image image;
         (void)put_random_model(&r, &image);
         struct tsr_plane_model *plane = &model.plane[0];
-        if (plane->span == 1 || plane->lapping) continue;
+        if (plane->span == 1 || plane->lapping || plane->path == TSR_PATH_PREDICT) continue;
         plane->classes = true;
         memset(bytes, 0, sizeof bytes);
         struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
@@ -363,7 +367,7 @@ TEST(wrong_dc_planes)
         struct tsr_image image;
         (void)put_random_model(&r, &image);
         struct tsr_plane_model *plane = &model.plane[0];
-        if (plane->span == 1) continue;
+        if (plane->span == 1 || plane->path == TSR_PATH_PREDICT) continue;
         const int which = plane->dc_plane                                                     ? 0
                           : plane->lapping && !plane->pairs && plane->coder != TSR_CODER_RANS ? 1
                                                                                               : 2;
@@ -411,7 +415,8 @@ TEST(damaged_models)
             assert_true(!plane->classes || plane->range == 1 || plane->lapping);
             assert_true(!plane->dc_plane || plane->range == 1 || plane->lapping);
             assert_in_range(plane->dc_qp_index, 0, TSR_QP_INDEX_LIMIT);
-            if (plane->range > 1 && plane->path == TSR_PATH_PREDICT && plane->predictor.set != 0) {
+            assert_true(!plane->drawn || plane->range == 1 || plane->path == TSR_PATH_PREDICT);
+            if (plane->range > 1 && plane->path == TSR_PATH_PREDICT && !plane->drawn && plane->predictor.set != 0) {
                 assert_int_not_equal(plane->coder, TSR_CODER_CAVLC);
                 assert_true(plane->predictor.shape.references <= tsr_reference_planes(&image, &back, p, NULL));
                 assert_in_range(plane->predictor.classes, 1, TSR_CLASS_LIMIT);
@@ -459,7 +464,8 @@ TEST(planes_by_hand)
     } cases[] = {
         {0, "1 010 0 0 00 00 " HUFFMAN_MODEL, true},
         {0, "1 010 0 0 10 00 " RANS_MODEL, true},
-        {0, "1 010 0 0 11 00 " RANS_MODEL, false}, /* coder 3 */
+        {0, "1 010 0 0 11", true},                 /* coder 3: drawn */
+        {0, "1 010 0 1 11 00 " RANS_MODEL, false}, /* coder 3 of path T, and nothing of it */
         {0, "1 010 0 0 00 01 00 1 " WEIGHTS LABELS HUFFMAN_MODEL, true},
         {0, "1 010 0 0 10 01 00 1 " WEIGHTS LABELS RANS_MODEL, true},
         {0, "1 010 0 0 01 01 00 1 " WEIGHTS LABELS "00100", false}, /* CAVLC has no predictors */

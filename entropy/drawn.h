@@ -1,0 +1,354 @@
+/* Drawn planes: samples that repeat values. Each sample is first asked whether it is what followed the same neighbours
+ * before, then whether it is one of its neighbours, and is coded by its value or residual if it is neither. DRAWN.md.
+ *
+ * One definition codes and decodes: reads is a constant where it is called. */
+#ifndef TSR_ENTROPY_DRAWN_H
+#define TSR_ENTROPY_DRAWN_H
+
+#include "range_coder.h"
+#include "transform/predict/median_edge.h"
+#include "transform/predict/residual.h"
+
+enum {
+    TSR_DRAWN_GROUP = 16,  /* samples that may be the same as all around them */
+    TSR_DRAWN_LEVELS = 3,  /* of memory: near, wide, wider */
+    TSR_DRAWN_PLACES = 42, /* neighbours of the widest level */
+    TSR_DRAWN_ROWS = 8,    /* a row and those above it that neighbours are in */
+    TSR_DRAWN_LEFT = 8,    /* virtual samples beside a row, and behind it */
+    TSR_DRAWN_RIGHT = 24,
+    TSR_DRAWN_SLOT_BITS = 16,
+    TSR_DRAWN_COUNT = 60, /* of a slot, at most */
+    TSR_DRAWN_PATTERNS = 1 << 11,
+    TSR_DRAWN_CANDIDATES = 6,
+    TSR_DRAWN_ERROR = 4095,    /* at most */
+    TSR_DRAWN_VALUE_BITS = 10, /* the first ones of a value, which have chances */
+};
+
+/* What followed some neighbours. */
+struct tsr_drawn_slot {
+    uint16_t value;
+    uint8_t check, count;
+    struct tsr_chance right; /* that it is the value again */
+};
+
+struct tsr_drawn_chances {
+    struct tsr_chance flat;
+    struct tsr_chance right[16 * TSR_DRAWN_LEVELS * 8 * 2];
+    struct tsr_chance pattern[TSR_DRAWN_PATTERNS * 8 * 2], coarse[16 * 8 * 2 * 8], different[16 * 8 * 8 * 2];
+    struct tsr_chance residual[16][TSR_NUMBER_CHANCES];
+    struct tsr_chance value[1 << TSR_DRAWN_VALUE_BITS], value_after[1 << 16];
+};
+
+struct tsr_drawn {
+    int32_t width;
+    uint32_t range;
+    int value_bits, slot_bits;
+    bool by_residual;
+    uint16_t *row[TSR_DRAWN_ROWS]; /* this one, and those above; with room before and behind */
+    uint16_t *error[2];
+    uint32_t key[TSR_DRAWN_LEVELS][TSR_DRAWN_GROUP]; /* of the group at work, without the samples of this row */
+    struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
+    struct tsr_drawn_chances *chances;
+    uint32_t others; /* samples so far that were neither remembered nor a neighbour */
+    struct tsr_range_writer writer;
+    struct tsr_range_reader reader;
+};
+
+/* Neighbours as (rows up, columns to the right); the nearest 10 and 20 are those of the lower levels. The factors of
+ * keys: DRAWN.md 3. Samples of the row itself come first within each level. */
+struct tsr_drawn_place {
+    int8_t up, right;
+    uint32_t factor;
+};
+static const struct tsr_drawn_place tsr_drawn_places[TSR_DRAWN_PLACES] = {
+    {0, -1, 0x9e3779b1u}, {0, -2, 0xffe733adu}, {1, 0, 0x783bf59bu},  {1, -1, 0x48a0083bu}, {1, 1, 0x093681a7u},
+    {1, -2, 0x70a1f885u}, {1, 2, 0x4acfa2dbu},  {2, 0, 0x665e6e07u},  {2, -1, 0x5eccdc4fu}, {2, 1, 0x76be44e3u},
+    {0, -3, 0x50aad317u}, {0, -4, 0x719bbb01u}, {1, -3, 0x550fe11fu}, {1, 3, 0x32d3b619u},  {2, -2, 0xc2d03debu},
+    {2, 2, 0xd885d9c3u},  {3, 0, 0x7d26bb6fu},  {3, -1, 0xff016b0fu}, {3, 1, 0x3dce67c3u},  {4, 0, 0xefa43799u},
+    {3, -2, 0x107968ebu}, {3, 2, 0xbccf5a57u},  {4, -1, 0x098a0863u}, {4, 1, 0x1f74232bu},  {5, 0, 0x1df111e9u},
+    {5, 1, 0xadfd5291u},  {5, -1, 0xa51d6fa9u}, {6, 0, 0xc0391b59u},  {1, 4, 0xb3869e87u},  {1, -4, 0x83cbf733u},
+    {2, -3, 0x1dd23ee7u}, {2, 3, 0x13b98bc5u},  {4, 2, 0x5575ec6fu},  {4, -2, 0x82eb73dbu}, {6, 1, 0x3e635f7du},
+    {6, -1, 0x267aec49u}, {7, 0, 0x865bd3cdu},  {7, 1, 0xb56db6d5u},  {5, 2, 0x0a090257u},  {5, -2, 0x6506772bu},
+    {3, 3, 0x6dd1e5a9u},  {3, -3, 0x2ac464a1u},
+};
+
+enum { TSR_QUICK_STEPS = 43 };
+TSR_TABLE(uint8_t, tsr_quick_steps, TSR_QUICK_STEPS, 1, 1, 2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5,
+          5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 6);
+
+/* A chance that follows its first bits faster than tsr_adapt_chance does. */
+TSR_HD void tsr_adapt_quick(struct tsr_chance *chance, uint32_t bit)
+{
+    const int seen = chance->seen, r = TSR_AT(tsr_quick_steps)[seen];
+    chance->seen = (uint8_t)(seen + (seen < TSR_QUICK_STEPS - 1));
+    if (bit == 0)
+        chance->zero = (uint16_t)(chance->zero + ((65504u - chance->zero) >> r));
+    else
+        chance->zero = (uint16_t)(chance->zero - ((chance->zero - 32u) >> r));
+}
+
+TSR_HD_INLINE uint32_t tsr_drawn_bit(struct tsr_drawn *d, uint32_t zero, uint32_t bit, const bool reads)
+{
+    if (reads) return tsr_range_get(&d->reader, zero);
+    tsr_range_put(&d->writer, zero, bit);
+    return bit;
+}
+
+/* A bit by a chance that begins as a coarser one. */
+TSR_HD_INLINE uint32_t tsr_drawn_fine_bit(struct tsr_drawn *d, struct tsr_chance *chance, struct tsr_chance *coarse,
+                                          uint32_t bit, const bool reads)
+{
+    if (chance->seen == 0) chance->zero = coarse->zero;
+    bit = tsr_drawn_bit(d, chance->zero, bit, reads);
+    tsr_adapt_quick(chance, bit);
+    tsr_adapt_quick(coarse, bit);
+    return bit;
+}
+
+TSR_HD int tsr_drawn_slot_bits(int32_t width, int32_t height)
+{
+    const int bits = tsr_bit_width((uint32_t)width * (uint32_t)height) - 2;
+    return bits < 8 ? 8 : bits > TSR_DRAWN_SLOT_BITS ? TSR_DRAWN_SLOT_BITS : bits;
+}
+
+TSR_HD void tsr_drawn_begin_chances(struct tsr_drawn *d)
+{
+    struct tsr_drawn_chances *c = d->chances;
+    tsr_init_chances(&c->flat, (size_t)(c->value_after - &c->flat));
+    if (d->value_bits <= 8) tsr_init_chances(c->value_after, (size_t)1 << 2 * d->value_bits);
+}
+
+/* The keys of a group of samples, without those of their own row. */
+TSR_HD_INLINE void tsr_drawn_keys(struct tsr_drawn *d, int32_t column)
+{
+    uint32_t sum[TSR_DRAWN_GROUP] = {0};
+    for (int i = 0; i < TSR_DRAWN_PLACES; i++) {
+        const struct tsr_drawn_place p = tsr_drawn_places[i];
+        if (p.up > 0) {
+            const uint16_t *const from = d->row[p.up] + column + p.right;
+            for (int k = 0; k < TSR_DRAWN_GROUP; k++) sum[k] += p.factor * from[k];
+        }
+        const int level = i == 9 ? 0 : i == 19 ? 1 : i == 41 ? 2 : -1;
+        for (int k = 0; k < TSR_DRAWN_GROUP && level >= 0; k++) d->key[level][k] = sum[k];
+    }
+}
+
+struct tsr_drawn_around {
+    uint32_t w, n, nw, ne, ww, nn, median;
+    int activity; /* bits of it */
+};
+
+TSR_HD_INLINE struct tsr_drawn_around tsr_drawn_around(const struct tsr_drawn *d, int32_t c)
+{
+    const uint16_t *const row = d->row[0] + c, *const above = d->row[1] + c, *const e = d->error[0] + c,
+                          *const f = d->error[1] + c;
+    struct tsr_drawn_around a = {row[-1], above[0], above[-1], above[1], row[-2], d->row[2][c], 0, 0};
+    a.median = (uint32_t)tsr_median_edge((int32_t)a.w, (int32_t)a.n, (int32_t)a.nw);
+    const int bits = tsr_bit_width(2u * e[-1] + 2u * f[0] + f[-1] + f[1] + e[-2]);
+    a.activity = bits < 15 ? bits : 15;
+    return a;
+}
+
+/* Asks whether a sample is what followed its neighbours before. Returns false if nothing is known; else *value is that,
+ * and *bit 0 if it is the sample. */
+TSR_HD_INLINE bool tsr_drawn_remembered(struct tsr_drawn *d, struct tsr_drawn_slot *const slot[TSR_DRAWN_LEVELS],
+                                        const bool known[TSR_DRAWN_LEVELS], struct tsr_drawn_around a, uint32_t sample,
+                                        uint32_t *value, uint32_t *bit, const bool reads)
+{
+    int level = known[2] ? 2 : known[1] ? 1 : known[0] ? 0 : -1;
+    if (level < 0) return false;
+    if (level == 2 && slot[2]->count == 1 && known[1] && slot[1]->count > 2) level = 1;
+    struct tsr_drawn_slot *const s = slot[level];
+    const uint32_t v = s->value, count = s->count < 15u ? s->count : 15u;
+    const uint32_t same = (uint32_t)(v == a.w) | (uint32_t)(v == a.n) << 1 |
+                          (uint32_t)(v == a.nw || v == a.ne || v == a.ww || v == a.nn) << 2;
+    const uint32_t simple = a.w == a.n && a.n == a.nw && a.nw == a.ne;
+    struct tsr_chance *const general =
+        &d->chances->right[((count * TSR_DRAWN_LEVELS + (uint32_t)level) * 8 + same) * 2 + simple];
+    if (s->right.seen == 0) s->right.zero = general->zero;
+    *value = v;
+    *bit = tsr_drawn_bit(d, s->right.seen < 2 ? general->zero : s->right.zero, sample != v, reads);
+    tsr_adapt_quick(general, *bit);
+    tsr_adapt_quick(&s->right, *bit);
+    return true;
+}
+
+/* Keeps what followed the neighbours. */
+TSR_HD_INLINE void tsr_drawn_learn(struct tsr_drawn_slot *s, bool known, uint32_t check, uint32_t sample)
+{
+    if (!known) {
+        *s = (struct tsr_drawn_slot){(uint16_t)sample, (uint8_t)check, 1, {32768, 0}};
+    } else if (s->value == sample) {
+        s->count = (uint8_t)(s->count + (s->count < TSR_DRAWN_COUNT));
+    } else if (s->count > 4) {
+        s->count = (uint8_t)(s->count / 4);
+    } else {
+        s->value = (uint16_t)sample;
+        s->count = 1;
+    }
+}
+
+/* Asks whether a sample is one of its neighbours, of which it is not the one that was remembered. Returns true if it
+ * is; *found is that. */
+TSR_HD_INLINE bool tsr_drawn_neighbour(struct tsr_drawn *d, struct tsr_drawn_around a, bool remembers,
+                                       uint32_t remembered, uint32_t sample, uint32_t *found, const bool reads)
+{
+    const uint32_t candidate[TSR_DRAWN_CANDIDATES] = {a.w, a.n, a.nw, a.ne, a.ww, a.nn};
+    const uint32_t above = (uint32_t)(a.n == a.nw) | (uint32_t)(a.n == a.ne) << 1 | (uint32_t)(a.nw == a.ne) << 2,
+                   beside = (uint32_t)(a.w == a.n) | (uint32_t)(a.w == a.nw) << 1 | (uint32_t)(a.w == a.ne) << 2,
+                   left = (uint32_t)(a.w == a.ww);
+    const uint32_t pattern = above | (uint32_t)(a.n == a.nn) << 3 | beside << 4 | left << 7 |
+                             (uint32_t)(a.ww == a.nw) << 8 | (uint32_t)(a.ww == a.n) << 9 |
+                             (uint32_t)(a.w == a.nn) << 10;
+    const bool differ = above == 0 && beside == 0;
+    struct tsr_drawn_chances *const chances = d->chances;
+    for (uint32_t k = 0; k < (differ ? 4u : 6u); k++) {
+        const uint32_t v = candidate[k];
+        bool is_known = remembers && v == remembered;
+        for (uint32_t j = 0; j < k; j++) is_known |= candidate[j] == v;
+        if (is_known) continue;
+        const int32_t step = tsr_abs((int32_t)v - (int32_t)a.median);
+        const uint32_t bits = (uint32_t)tsr_bit_width((uint32_t)step), far = bits < 5 ? bits : 5;
+        struct tsr_chance *const chance =
+            differ ? &chances->different[(((uint32_t)a.activity * 8 + far) * 8 + k) * 2 + remembers]
+                   : &chances->pattern[(pattern * 8 + k) * 2 + remembers];
+        struct tsr_chance *const coarse =
+            &chances->coarse[(((beside | left << 3) * 8 + k) * 2 + remembers) * 8 + above];
+        *found = v;
+        if (tsr_drawn_fine_bit(d, chance, coarse, sample != v, reads) == 0) return true;
+    }
+    return false;
+}
+
+/* A sample by its bits. */
+TSR_HD_INLINE uint32_t tsr_drawn_value(struct tsr_drawn *d, uint32_t w, uint32_t sample, const bool reads)
+{
+    const int bits = d->value_bits;
+    uint32_t node = 1;
+    for (int i = bits - 1; i >= 0; i--) {
+        uint32_t bit = sample >> i & 1;
+        if (bits - 1 - i >= TSR_DRAWN_VALUE_BITS) {
+            if (reads)
+                bit = tsr_range_get_even(&d->reader, 1);
+            else
+                tsr_range_put_even(&d->writer, bit, 1);
+        } else {
+            struct tsr_chance *const coarse = &d->chances->value[node];
+            struct tsr_chance *const chance = bits <= 8 ? &d->chances->value_after[w << bits | node] : coarse;
+            if (bits <= 8) {
+                bit = tsr_drawn_fine_bit(d, chance, coarse, bit, reads);
+            } else {
+                bit = tsr_drawn_bit(d, chance->zero, bit, reads);
+                tsr_adapt_quick(chance, bit);
+            }
+        }
+        node = node << 1 | bit;
+    }
+    return node - (1u << bits);
+}
+
+/* A sample that is neither remembered nor a neighbour; d->range or more where it is invalid. */
+TSR_HD_INLINE uint32_t tsr_drawn_escape(struct tsr_drawn *d, struct tsr_drawn_around a, uint32_t sample,
+                                        const bool reads)
+{
+    if (!d->by_residual) return tsr_drawn_value(d, a.w, sample, reads);
+    struct tsr_chance *const chances = d->chances->residual[a.activity];
+    if (!reads) {
+        tsr_range_put_number(&d->writer, chances,
+                             tsr_fold(tsr_residual((int32_t)sample, (int32_t)a.median, (int32_t)d->range)));
+        return sample;
+    }
+    const uint32_t folded = tsr_range_get_number(&d->reader, chances);
+    if (folded >= d->range) return d->range;
+    return (uint32_t)tsr_residual_inverse(tsr_unfold(folded), (int32_t)a.median, (int32_t)d->range);
+}
+
+/* The sample in column c, k of its group; d->range or more where it is invalid. */
+TSR_HD_INLINE uint32_t tsr_drawn_sample(struct tsr_drawn *d, int32_t c, int k, uint32_t sample, const bool reads)
+{
+    const struct tsr_drawn_around a = tsr_drawn_around(d, c);
+    const uint16_t *const row = d->row[0] + c;
+    struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
+    uint32_t check[TSR_DRAWN_LEVELS];
+    bool known[TSR_DRAWN_LEVELS];
+    const uint32_t near = row[-1] * tsr_drawn_places[0].factor + row[-2] * tsr_drawn_places[1].factor,
+                   wide = near + row[-3] * tsr_drawn_places[10].factor + row[-4] * tsr_drawn_places[11].factor;
+    for (int level = 0; level < TSR_DRAWN_LEVELS; level++) {
+        uint32_t h = (d->key[level][k] + (level == 0 ? near : wide)) * 0x85ebca6bu;
+        h ^= h >> 15;
+        h *= 0x2c1b3c6du;
+        slot[level] = &d->slot[level][h >> (32 - d->slot_bits)];
+        check[level] = h & 255;
+        known[level] = slot[level]->count > 0 && slot[level]->check == check[level];
+    }
+    uint32_t value = 0, found = 0, bit = 1;
+    const bool remembers = tsr_drawn_remembered(d, slot, known, a, sample, &value, &bit, reads);
+    if (remembers && bit == 0)
+        sample = value;
+    else if (tsr_drawn_neighbour(d, a, remembers, value, sample, &found, reads))
+        sample = found;
+    else
+        d->others++, sample = tsr_drawn_escape(d, a, sample, reads);
+    for (int level = 0; level < TSR_DRAWN_LEVELS; level++)
+        tsr_drawn_learn(slot[level], known[level], check[level], sample);
+    const uint32_t error = (uint32_t)tsr_abs((int32_t)sample - (int32_t)a.median);
+    d->error[0][c] = (uint16_t)(error < TSR_DRAWN_ERROR ? error : TSR_DRAWN_ERROR);
+    return sample;
+}
+
+/* Whether all around a group is the same. */
+TSR_HD_INLINE bool tsr_drawn_is_flat(const struct tsr_drawn *d, int32_t c, int samples)
+{
+    const uint16_t *const row = d->row[0] + c, *const above = d->row[1] + c;
+    if (row[-1] != row[-2]) return false;
+    for (int k = -1; k <= samples; k++)
+        if (above[k] != row[-1]) return false;
+    return true;
+}
+
+/* The row at work: from is what is coded, to where what is decoded goes. Returns false if it is invalid. */
+TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, const bool reads)
+{
+    uint16_t *const row = d->row[0];
+    const uint16_t above = d->row[1][0], error_above = d->error[1][0];
+    for (int i = 1; i <= TSR_DRAWN_LEFT; i++) row[-i] = above;
+    for (int i = 1; i <= 2; i++) d->error[0][-i] = error_above;
+    for (int32_t c = 0; c < d->width; c += TSR_DRAWN_GROUP) {
+        const int samples = (int)tsr_min(TSR_DRAWN_GROUP, d->width - c);
+        const uint16_t w = row[c - 1];
+        if (tsr_drawn_is_flat(d, c, samples)) {
+            uint32_t bit = 0;
+            for (int k = 0; k < samples && !reads; k++) bit |= from[c + k] != w;
+            bit = tsr_drawn_bit(d, d->chances->flat.zero, bit, reads);
+            tsr_adapt_quick(&d->chances->flat, bit);
+            for (int k = 0; k < samples && bit == 0; k++) {
+                row[c + k] = w;
+                d->error[0][c + k] = 0;
+            }
+            if (bit == 0) continue;
+        }
+        tsr_drawn_keys(d, c);
+        for (int k = 0; k < samples; k++) {
+            const uint32_t sample = tsr_drawn_sample(d, c + k, k, reads ? 0 : from[c + k], reads);
+            if (sample >= d->range) return false;
+            row[c + k] = (uint16_t)sample;
+        }
+    }
+    return true;
+}
+
+/* What stands beside a row for those below it; then the rows move up. */
+TSR_HD void tsr_drawn_end_row(struct tsr_drawn *d)
+{
+    uint16_t *const row = d->row[0], *const error = d->error[0], *const last = d->row[TSR_DRAWN_ROWS - 1];
+    for (int i = 1; i <= TSR_DRAWN_LEFT; i++) row[-i] = row[0];
+    for (int i = 0; i < TSR_DRAWN_RIGHT; i++) row[d->width + i] = row[d->width - 1];
+    error[-1] = error[0];
+    error[d->width] = error[d->width - 1];
+    for (int i = TSR_DRAWN_ROWS - 1; i > 0; i--) d->row[i] = d->row[i - 1];
+    d->row[0] = last;
+    d->error[0] = d->error[1];
+    d->error[1] = error;
+}
+
+#endif

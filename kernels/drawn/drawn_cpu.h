@@ -1,0 +1,24 @@
+/* Tiles of drawn planes to strings of bytes and back. DRAWN.md; the definition is entropy/drawn.h. */
+#ifndef TSR_KERNELS_DRAWN_DRAWN_CPU_H
+#define TSR_KERNELS_DRAWN_DRAWN_CPU_H
+
+#include "app/tessera.h"
+#include "transform/tiling.h"
+
+/* Whether a frame repeats so many values that it is worth a trial: in some of its rows at least three of four
+ * words are those of the pixel before or above. All frames of 1 bit are. */
+bool tsr_may_be_drawn(const struct tsr_image *image, const uint8_t *raster);
+
+/* Bytes of scratch that a tile needs, or any smaller one. */
+size_t tsr_drawn_scratch_bytes(int32_t width, int32_t height);
+
+/* Codes a tile of samples below range in at most capacity bytes; returns how many, 0 if they are too few. *others:
+ * samples that are coded by residual or by value; or NULL. */
+size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool by_residual,
+                           uint8_t *payload, size_t capacity, uint32_t *others, void *scratch);
+
+/* Returns false if the payload is no such tile. */
+bool tsr_decode_drawn_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile,
+                           void *scratch);
+
+#endif

@@ -1,0 +1,15 @@
+/* A frame that path P has coded, as drawn planes, if those take fewer bytes. DRAWN.md. */
+#ifndef TSR_KERNELS_ENGINE_CPU_ENCODE_DRAWN_CPU_H
+#define TSR_KERNELS_ENGINE_CPU_ENCODE_DRAWN_CPU_H
+
+#include "plane_passes_cpu.h"
+
+/* Codes all coded planes of a frame as drawn ones, in the room of symbols. Returns the bytes of the tiles' payloads;
+ * UINT64_MAX where they have no room, and so are not fewer than those of path P. */
+uint64_t tsr_code_drawn_planes(struct tsr_pool *pool, const struct tsr_image *image,
+                               const struct tsr_encode_space *space);
+
+/* Then makes them the frame's tiles. */
+void tsr_take_drawn_planes(const struct tsr_image *image, const struct tsr_encode_space *space);
+
+#endif

@@ -1,0 +1,284 @@
+/* DRAWN.md: drawn planes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ref_range.h"
+
+struct slot {
+    uint16_t value;
+    uint8_t check;
+    unsigned count;
+    struct ref_chance right;
+};
+
+struct drawn {
+    struct ref_coder c;
+    uint32_t width, height, range;
+    unsigned by_residual, s, b;
+    uint16_t *x, *errors;
+    uint32_t row, column; /* of the sample that is decoded */
+    uint32_t factor[42];
+    struct slot *memory[3];
+    struct ref_chance flat, *general, *coarse, *different, *pattern, *value, *after;
+    struct ref_chance residual[16][160];
+};
+
+static struct ref_chance *make_chances(size_t count)
+{
+    struct ref_chance *chances = ref_alloc(count, sizeof *chances);
+    for (size_t i = 0; i < count; i++) chances[i].z = 32768;
+    return chances;
+}
+
+/* 1: adapt, and quick bits. */
+static void adapt(struct ref_chance *chance, unsigned bit)
+{
+    unsigned n = chance->n, r = n < 2 ? 1 : n < 4 ? 2 : n < 10 ? 3 : n < 21 ? 4 : n < 42 ? 5 : 6;
+    if (n < 42) chance->n++;
+    chance->z = (uint16_t)(bit ? chance->z - ((chance->z - 32) >> r) : chance->z + ((65504 - chance->z) >> r));
+}
+
+static unsigned bit_by(struct ref_coder *c, uint32_t z)
+{
+    struct ref_chance copy = {(uint16_t)z, 0};
+    return ref_bit(c, &copy);
+}
+
+static unsigned quick_bit(struct drawn *d, struct ref_chance *chance)
+{
+    unsigned bit = bit_by(&d->c, chance->z);
+    adapt(chance, bit);
+    return bit;
+}
+
+static unsigned fine_bit(struct drawn *d, struct ref_chance *fine, struct ref_chance *coarse)
+{
+    if (fine->n == 0) fine->z = coarse->z;
+    unsigned bit = quick_bit(d, fine);
+    adapt(coarse, bit);
+    return bit;
+}
+
+/* 2: what stands u rows up and v columns to the right, of samples or of errors. */
+static uint32_t at(const struct drawn *d, const uint16_t *of, int u, int v)
+{
+    int64_t r = (int64_t)d->row - u, c = (int64_t)d->column + v;
+    if (c < 0 && u == 0) r--;
+    if (r < 0) return 0;
+    if (c < 0) c = 0;
+    if (c >= d->width) c = d->width - 1;
+    return of[(size_t)r * d->width + (size_t)c];
+}
+
+static uint32_t apart(uint32_t a, uint32_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+static uint32_t median(uint32_t w, uint32_t n, uint32_t nw)
+{
+    int64_t low = w < n ? w : n, high = w < n ? n : w, sum = (int64_t)w + n - nw;
+    return (uint32_t)(sum < low ? low : sum > high ? high : sum);
+}
+
+/* 4: the places. */
+static const int8_t places[42][2] = {
+    {0, -1}, {0, -2}, {1, 0},  {1, -1}, {1, 1},  {1, -2}, {1, 2},  {2, 0},  {2, -1}, {2, 1},  {0, -3},
+    {0, -4}, {1, -3}, {1, 3},  {2, -2}, {2, 2},  {3, 0},  {3, -1}, {3, 1},  {4, 0},  {3, -2}, {3, 2},
+    {4, -1}, {4, 1},  {5, 0},  {5, 1},  {5, -1}, {6, 0},  {1, 4},  {1, -4}, {2, -3}, {2, 3},  {4, 2},
+    {4, -2}, {6, 1},  {6, -1}, {7, 0},  {7, 1},  {5, 2},  {5, -2}, {3, 3},  {3, -3},
+};
+
+static struct slot *find_slot(struct drawn *d, unsigned level, uint8_t *check)
+{
+    static const unsigned counts[3] = {10, 20, 42};
+    uint32_t key = 0;
+    for (unsigned i = 0; i < counts[level]; i++) key += d->factor[i] * at(d, d->x, places[i][0], places[i][1]);
+    uint32_t h = key * 0x85ebca6bu, g = h ^ (h >> 15), f = g * 0x2c1b3c6du;
+    *check = (uint8_t)f;
+    return &d->memory[level][f >> (32 - d->s)];
+}
+
+struct around {
+    uint32_t w, n, nw, ne, ww, nn, m;
+    unsigned activity;
+};
+
+static struct around look_around(const struct drawn *d)
+{
+    struct around a = {at(d, d->x, 0, -1),
+                       at(d, d->x, 1, 0),
+                       at(d, d->x, 1, -1),
+                       at(d, d->x, 1, 1),
+                       at(d, d->x, 0, -2),
+                       at(d, d->x, 2, 0),
+                       0,
+                       0};
+    a.m = median(a.w, a.n, a.nw);
+    a.activity = ref_bit_count(2 * at(d, d->errors, 0, -1) + 2 * at(d, d->errors, 1, 0) + at(d, d->errors, 1, -1) +
+                               at(d, d->errors, 1, 1) + at(d, d->errors, 0, -2));
+    if (a.activity > 15) a.activity = 15;
+    return a;
+}
+
+static unsigned bit_if(bool holds)
+{
+    return holds ? 1 : 0;
+}
+
+/* 5 */
+static bool is_neighbour(struct drawn *d, const struct around *a, bool asked, uint32_t v, uint32_t *x)
+{
+    uint32_t candidates[6] = {a->w, a->n, a->nw, a->ne, a->ww, a->nn};
+    unsigned above = bit_if(a->n == a->nw) | bit_if(a->n == a->ne) << 1 | bit_if(a->nw == a->ne) << 2;
+    unsigned beside =
+        bit_if(a->w == a->n) | bit_if(a->w == a->nw) << 1 | bit_if(a->w == a->ne) << 2 | bit_if(a->w == a->ww) << 3;
+    unsigned pattern = above | bit_if(a->n == a->nn) << 3 | beside << 4 | bit_if(a->ww == a->nw) << 8 |
+                       bit_if(a->ww == a->n) << 9 | bit_if(a->w == a->nn) << 10;
+    bool differ = above == 0 && beside % 8 == 0;
+    for (unsigned k = 0; k < (differ ? 4 : 6); k++) {
+        bool skipped = asked && candidates[k] == v;
+        for (unsigned j = 0; j < k; j++)
+            if (candidates[j] == candidates[k]) skipped = true;
+        if (skipped) continue;
+        unsigned far = ref_bit_count(apart(candidates[k], a->m));
+        if (far > 5) far = 5;
+        struct ref_chance *fine = differ ? &d->different[((a->activity * 8 + far) * 8 + k) * 2 + asked]
+                                         : &d->pattern[(pattern * 8 + k) * 2 + asked];
+        *x = candidates[k];
+        if (fine_bit(d, fine, &d->coarse[((beside * 8 + k) * 2 + asked) * 8 + above]) == 0) return true;
+    }
+    return false;
+}
+
+/* 6 */
+static bool read_other(struct drawn *d, const struct around *a, uint32_t *x)
+{
+    if (d->by_residual) {
+        int64_t folded = ref_any_number(&d->c, d->residual[a->activity]);
+        if (folded >= d->range) return ref_fail("a residual of a drawn plane is out of range");
+        int64_t e = folded % 2 ? -(folded / 2) - 1 : folded / 2, sum = (int64_t)a->m + e;
+        if (sum < 0) sum += d->range;
+        if (sum >= d->range) sum -= d->range;
+        *x = (uint32_t)sum;
+        return true;
+    }
+    uint32_t node = 1;
+    for (unsigned i = 0; i < d->b; i++) {
+        unsigned bit = d->b <= 8 ? fine_bit(d, &d->after[(a->w << d->b) + node], &d->value[node])
+                       : i < 10  ? quick_bit(d, &d->value[node])
+                                 : ref_even(&d->c, 1);
+        node = 2 * node + bit;
+    }
+    *x = node - (1u << d->b);
+    return *x < d->range || ref_fail("a value of a drawn plane is out of range");
+}
+
+/* 4 to 6 */
+static bool read_sample(struct drawn *d)
+{
+    struct around a = look_around(d);
+    struct slot *slot[3];
+    uint8_t check[3];
+    bool known[3];
+    int level = -1;
+    for (unsigned l = 0; l < 3; l++) {
+        slot[l] = find_slot(d, l, &check[l]);
+        known[l] = slot[l]->count > 0 && slot[l]->check == check[l];
+        if (known[l]) level = (int)l;
+    }
+    if (level == 2 && slot[2]->count == 1 && known[1] && slot[1]->count > 2) level = 1;
+    uint32_t v = 0, x = 0;
+    bool found = false;
+    if (level >= 0) {
+        struct slot *s = slot[level];
+        v = s->value;
+        unsigned same =
+            bit_if(v == a.w) | bit_if(v == a.n) << 1 | bit_if(v == a.nw || v == a.ne || v == a.ww || v == a.nn) << 2;
+        unsigned simple = a.w == a.n && a.n == a.nw && a.nw == a.ne, count = s->count < 15 ? s->count : 15;
+        struct ref_chance *general = &d->general[((count * 3 + (unsigned)level) * 8 + same) * 2 + simple];
+        if (s->right.n == 0) s->right.z = general->z;
+        unsigned bit = bit_by(&d->c, s->right.n < 2 ? general->z : s->right.z);
+        adapt(general, bit);
+        adapt(&s->right, bit);
+        found = bit == 0;
+        x = v;
+    }
+    if (!found && !is_neighbour(d, &a, level >= 0, v, &x) && !read_other(d, &a, &x)) return false;
+    for (unsigned l = 0; l < 3; l++) {
+        struct slot *s = slot[l];
+        if (!known[l])
+            *s = (struct slot){(uint16_t)x, check[l], 1, {0, 0}};
+        else if (s->value == x)
+            s->count += s->count < 60;
+        else if (s->count > 4)
+            s->count /= 4;
+        else
+            s->value = (uint16_t)x, s->count = 1;
+    }
+    size_t i = (size_t)d->row * d->width + d->column;
+    uint32_t error = apart(x, a.m);
+    d->x[i] = (uint16_t)x;
+    d->errors[i] = (uint16_t)(error < 4095 ? error : 4095);
+    return true;
+}
+
+/* 3 */
+static bool read_group(struct drawn *d, uint32_t c)
+{
+    uint32_t end = c + 16 < d->width ? c + 16 : d->width;
+    d->column = c;
+    uint32_t w = at(d, d->x, 0, -1);
+    bool flat = w == at(d, d->x, 0, -2);
+    for (int k = -1; k <= (int)(end - c); k++)
+        if (at(d, d->x, 1, k) != w) flat = false;
+    if (flat && quick_bit(d, &d->flat) == 0) {
+        for (; d->column < end; d->column++) d->x[(size_t)d->row * d->width + d->column] = (uint16_t)w;
+        return true;
+    }
+    for (; d->column < end; d->column++)
+        if (!read_sample(d)) return false;
+    return true;
+}
+
+static void begin(struct drawn *d)
+{
+    uint32_t q = 0x9e3779b1u;
+    for (unsigned i = 0; i < 42; i++) {
+        d->factor[i] = q | 1;
+        q *= 0x9e3779b1u;
+        q ^= q >> 15;
+    }
+    unsigned bits = ref_bit_count(d->width * d->height);
+    d->s = bits < 10 ? 8 : bits > 18 ? 16 : bits - 2;
+    d->b = ref_bit_count(d->range - 1);
+    for (unsigned l = 0; l < 3; l++) d->memory[l] = ref_alloc((size_t)1 << d->s, sizeof *d->memory[l]);
+    d->flat.z = 32768;
+    for (unsigned i = 0; i < 16 * 160; i++) d->residual[i / 160][i % 160].z = 32768;
+    d->general = make_chances(16 * 3 * 8 * 2);
+    d->coarse = make_chances(16 * 8 * 2 * 8);
+    d->different = make_chances(16 * 8 * 8 * 2);
+    d->pattern = make_chances(2048 * 8 * 2);
+    d->value = make_chances(1024);
+    d->after = make_chances(65536);
+    d->errors = ref_alloc((size_t)d->width * d->height, sizeof *d->errors);
+}
+
+bool ref_drawn_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
+                    size_t size, uint16_t *x)
+{
+    struct drawn *d = ref_alloc(1, sizeof *d);
+    d->c = (struct ref_coder){.b = {.data = piece, .size = size}, .range = UINT32_MAX};
+    d->width = width;
+    d->height = height;
+    d->range = plane->range;
+    d->x = x;
+    begin(d);
+    for (unsigned i = 0; i < 4; i++) ref_next_byte(&d->c);
+    d->by_residual = ref_even(&d->c, 1);
+    for (d->row = 0; d->row < height; d->row++)
+        for (uint32_t c = 0; c < width; c += 16)
+            if (!read_group(d, c)) return false;
+    if (d->c.bad) return ref_fail("a drawn piece is too short");
+    return ref_left(&d->c.b) == 0 || ref_fail("a drawn piece is too long");
+}

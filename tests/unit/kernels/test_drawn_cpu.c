@@ -1,0 +1,172 @@
+/* kernels/drawn/drawn_cpu.h: tiles of drawn planes and back, beside the reference decoder, which is a literal reading
+ * of DRAWN.md. */
+#include "tests/unit/support.h"
+
+#include "entropy/frame_model.h"
+#include "kernels/drawn/drawn_cpu.h"
+#include "ref.h"
+
+enum { MOST = 90, STRIDE = MOST + 5, SAMPLES = STRIDE * (MOST + 1), BYTES = 4 * SAMPLES, GUARD = 0xa5 };
+
+static uint16_t samples[SAMPLES], back[SAMPLES], whole[SAMPLES];
+static uint8_t payload[BYTES + 5];
+
+static struct tsr_tile random_tile(struct rng *r)
+{
+    struct tsr_tile tile;
+    tile.width = rng_below(r, 4) ? rng_between(r, 1, MOST) : rng_between(r, 1, 18);
+    tile.height = rng_below(r, 4) ? rng_between(r, 1, MOST) : rng_between(r, 1, 4);
+    tile.stride = (size_t)rng_between(r, tile.width, STRIDE);
+    tile.first = rng_below(r, 4);
+    return tile;
+}
+
+/* The kinds of samples: all equal; boxes; letters, which repeat; a smooth ground with a few other samples; noise. */
+enum { CONTENTS = 5 };
+
+static void fill(struct rng *r, struct tsr_tile tile, uint32_t range, int content)
+{
+    const uint32_t ground = rng_below(r, range), shades = rng_below(r, 6) + 1;
+    for (int32_t y = 0; y < tile.height; y++)
+        for (int32_t x = 0; x < tile.width; x++) {
+            const uint32_t letter = (uint32_t)(x % 9 * (y % 11)) % (shades + 1), near = ground + (uint32_t)(x + y) / 16;
+            const uint32_t v = content == 2   ? ground + letter
+                               : content == 3 ? (rng_below(r, 20) ? near : rng_below(r, range))
+                               : content == 4 ? rng_below(r, range)
+                                              : ground;
+            samples[tile.first + (size_t)y * tile.stride + (size_t)x] = (uint16_t)(v % range);
+        }
+    for (int box = 0; box < 20 && content == 1; box++) {
+        const int32_t left = rng_between(r, 0, tile.width - 1), top = rng_between(r, 0, tile.height - 1),
+                      right = rng_between(r, left, tile.width - 1), end = rng_between(r, top, tile.height - 1);
+        const uint16_t shade = (uint16_t)((ground + rng_below(r, shades + 1) * 77) % range);
+        for (int32_t y = top; y <= end; y++)
+            for (int32_t x = left; x <= right; x++) samples[tile.first + (size_t)y * tile.stride + (size_t)x] = shade;
+    }
+}
+
+static bool decodes(struct tsr_tile tile, uint32_t range, size_t size)
+{
+    uint8_t *const exact = must(malloc(size)); /* so that a sanitizer finds what is read behind it */
+    void *const scratch = must(malloc(tsr_drawn_scratch_bytes(tile.width, tile.height)));
+    memcpy(exact, payload, size);
+    const bool good = tsr_decode_drawn_tile(exact, size, range, back, tile, scratch);
+    free(exact);
+    free(scratch);
+    return good;
+}
+
+static bool reference_decodes(struct tsr_tile tile, uint32_t range, size_t size)
+{
+    const struct ref_plane_model plane = {.range = range};
+    void *const mark = ref_mark();
+    const bool good = ref_drawn_tile(&plane, (uint32_t)tile.width, (uint32_t)tile.height, payload, size, whole);
+    ref_release(mark);
+    return good;
+}
+
+static void check_same(struct tsr_tile tile, const uint16_t *expected, const uint16_t *found, size_t stride,
+                       size_t first)
+{
+    for (int32_t y = 0; y < tile.height; y++)
+        assert_memory_equal(expected + tile.first + (size_t)y * tile.stride, found + first + (size_t)y * stride,
+                            (size_t)tile.width * sizeof *expected);
+}
+
+static uint32_t random_range(struct rng *r)
+{
+    static const uint32_t ranges[] = {2, 2, 3, 16, 17, 24, 255, 256, 257, 1000, 1024, 1025, 5000, 65535, 65536};
+    return ranges[rng_below(r, COUNT_OF(ranges))];
+}
+
+/* What is coded comes back, from both decoders; a byte less is not enough. */
+TEST(tiles)
+{
+    struct rng r = {46};
+    for (int n = 0; n < 1500; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const uint32_t range = random_range(&r);
+        const bool by_residual = rng_below(&r, 2);
+        void *const scratch = must(malloc(tsr_drawn_scratch_bytes(tile.width, tile.height)));
+        fill(&r, tile, range, n % CONTENTS);
+        const size_t size = tsr_code_drawn_tile(samples, tile, range, by_residual, payload, BYTES, NULL, scratch);
+        expect(size > 0, "tile %d", n);
+        expect(decodes(tile, range, size), "tile %d", n);
+        check_same(tile, samples, back, tile.stride, tile.first);
+        expect(reference_decodes(tile, range, size), "tile %d", n);
+        check_same(tile, samples, whole, (size_t)tile.width, 0);
+        memset(payload + size, 0, 5); /* up to four zeros may be what the end was spared */
+        expect(!decodes(tile, range, size + 5), "tile %d is followed by bytes", n);
+        payload[size - 1] = GUARD;
+        expect(size == 1 ||
+                   tsr_code_drawn_tile(samples, tile, range, by_residual, payload, size - 1, NULL, scratch) == 0,
+               "tile %d", n);
+        expect(size == 1 || payload[size - 1] == GUARD, "tile %d", n);
+        free(scratch);
+    }
+}
+
+/* Damaged bytes give samples within the range, the same from both decoders, or are refused by both. */
+TEST(damage)
+{
+    struct rng r = {47};
+    int refused = 0;
+    for (int n = 0; n < 1500; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const uint32_t range = random_range(&r);
+        const size_t size = 1 + rng_below(&r, 60);
+        for (size_t i = 0; i < size; i++) payload[i] = (uint8_t)rng_next(&r);
+        if (rng_below(&r, 4) == 0) memset(payload, 255, size);
+        const bool good = decodes(tile, range, size);
+        expect(good == reference_decodes(tile, range, size), "bytes %d", n);
+        refused += !good;
+        if (good) check_same(tile, back, whole, (size_t)tile.width, 0);
+        for (int32_t y = 0; y < tile.height && good; y++)
+            for (int32_t x = 0; x < tile.width; x++)
+                assert_true(back[tile.first + (size_t)y * tile.stride + (size_t)x] < range);
+    }
+    assert_in_range(refused, 100, 1499);
+}
+
+/* Frames that repeat values are found, whatever the layout of their words. */
+TEST(frames_that_may_be_drawn)
+{
+    enum { COLUMNS = 60, ROWS = 40 };
+    static uint8_t raster[COLUMNS * ROWS * 4 * 4];
+    struct rng r = {48};
+    for (int n = 0; n < 200; n++) {
+        static const uint8_t allocated[] = {8, 16, 32};
+        struct tsr_image image = {.columns = COLUMNS, .rows = ROWS, .frames = 1};
+        image.components = (uint8_t)rng_between(&r, 1, 4);
+        image.planar = rng_below(&r, 2);
+        image.bits_allocated = image.bits_stored = allocated[rng_below(&r, COUNT_OF(allocated))];
+        const size_t word = image.bits_allocated / 8, pixel = word * (image.planar ? 1 : image.components);
+        for (size_t i = 0; i < sizeof raster; i++) {
+            const size_t x = i % (pixel * COLUMNS) / pixel, y = i / (pixel * COLUMNS);
+            raster[i] = n % 2 ? (uint8_t)rng_next(&r) : (uint8_t)(x / 9 * 31 + y / 7 * 17 + i % pixel);
+        }
+        expect(tsr_may_be_drawn(&image, raster) == (n % 2 == 0), "image %d", n);
+    }
+    const struct tsr_image one_bit = {.columns = 9, .rows = 9, .bits_allocated = 1, .components = 1};
+    assert_true(tsr_may_be_drawn(&one_bit, raster));
+}
+
+/* Tiles of drawn frames are not more than those of other frames, for which there is room. */
+TEST(few_tiles)
+{
+    struct rng r = {49};
+    for (int n = 0; n < 20000; n++) {
+        const int32_t columns = rng_between(&r, 1, rng_below(&r, 2) ? 65535 : 3000),
+                      rows = rng_between(&r, 1, rng_below(&r, 2) ? 65535 : 3000);
+        const struct tsr_tiling drawn = tsr_cut_drawn(columns, rows);
+        assert_true((int64_t)drawn.tile_width * drawn.tile_height <= TSR_TILE_SAMPLES_LIMIT);
+        expect(tsr_tiling_count(drawn) <= tsr_tiling_count(tsr_cut(columns, rows, 1)), "%d x %d", columns, rows);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tiles), cmocka_unit_test(damage),
+                                       cmocka_unit_test(frames_that_may_be_drawn), cmocka_unit_test(few_tiles)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
