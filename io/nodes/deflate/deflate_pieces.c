@@ -48,7 +48,8 @@ static void run_lane(struct work *w)
         c->end = piece->end;
         c->to = piece->to;
         tsr_deflate_begin(&c->model, w->parameters, w->plain, w->size);
-        tsr_deflate_lead(&c->model, piece->at, piece->to - piece->at);
+        tsr_deflate_lead(&c->model, piece->at,
+                         deflate_work(piece->to - piece->at) * (w->stream ? DEFLATE_PATIENCE : 1));
         w->code(w, c, piece);
     }
     if (c) free(c->block.tokens.tokens);
