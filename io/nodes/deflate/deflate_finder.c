@@ -491,14 +491,6 @@ static bool seek_rich(const struct deflate_model *m, struct quest *q)
     return brought != TOO_LONG;
 }
 
-/* By chains of more bytes, and by a walk where that is no longer. */
-static void search_rich(const struct deflate_model *m, struct quest *q, uint32_t first)
-{
-    if (seek_rich(m, q)) return;
-    const uint32_t distance = q->found & 65535, passed = distance ? steps_to(m, q->p, distance) : 0;
-    walk(m, q, distance ? distance + step3(m, q->p - distance) : first, q->steps - passed);
-}
-
 /* What a search looks for at p, whose first candidate is so far away. */
 static inline struct quest begin_quest(const struct deflate_model *m, uint32_t p, uint32_t best, uint32_t most,
                                        uint32_t first)
@@ -516,17 +508,34 @@ static inline struct quest begin_quest(const struct deflate_model *m, uint32_t p
                                                             : DEFLATE_WINDOW};
 }
 
+/* Whether the chain of longer matches has a candidate. That of three bytes counts, too, where it is asked. */
+static inline bool has_candidate(const struct deflate_model *m, uint32_t p, uint32_t best)
+{
+    if (best >= 5 || m->is_filtered) return step6(m, p) <= m->p.reach;
+    return best == 2 || (best == 3 ? step4(m, p) : step5(m, p)) <= m->p.reach;
+}
+
+/* By chains of more bytes, and by a walk where that is no longer. */
+static void search_rich(struct deflate_model *m, struct quest *q, uint32_t first)
+{
+    if (m->deep_inserted <= q->p + AHEAD) fill_deep(m, q->p);
+    if (seek_rich(m, q)) return;
+    const uint32_t distance = q->found & 65535, passed = distance ? steps_to(m, q->p, distance) : 0;
+    walk(m, q, distance ? distance + step3(m, q->p - distance) : first, q->steps - passed);
+}
+
 uint32_t tsr_deflate_search(struct deflate_model *m, uint32_t p, uint32_t best)
 {
     const uint32_t room = m->end - p, most = room < DEFLATE_MOST ? room : DEFLATE_MOST;
+    const bool is_rich = m->is_rich && room >= TAIL && m->p.nice >= DEFLATE_DEEP;
     if (room < DEFLATE_LEAST || best >= most || p < m->start) return 0;
     if (!m->is_ahead) tsr_deflate_insert(m, p + 1);
     if (m->is_ahead && m->inserted <= p) fill(m, p);
+    if (is_rich && !has_candidate(m, p, best)) return 0;
     const uint32_t first = step3(m, p);
     if (first > m->p.reach) return 0;
     struct quest q = begin_quest(m, p, best, most, first);
-    if (m->is_rich && room >= TAIL && q.limit >= DEFLATE_DEEP) {
-        if (m->deep_inserted <= p + AHEAD) fill_deep(m, p);
+    if (is_rich) {
         search_rich(m, &q, first);
     } else {
         walk(m, &q, first, q.steps);
