@@ -56,7 +56,7 @@ static void run_lane(struct work *w)
     free(c);
 }
 
-/* Each lane holds a coder of 1.2 MB and up to 1 MB of tokens; all of them together no more than a thread may hold for a
+/* Each lane holds a coder of 1.8 MB and up to 1 MB of tokens; all of them together no more than a thread may hold for a
  * long stream that is not in pieces: see tsr_deflate_memory. */
 uint64_t tsr_deflate_lanes(uint64_t plain)
 {
