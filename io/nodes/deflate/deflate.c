@@ -437,6 +437,7 @@ static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *
     c->sink = &sink;
     c->stop = SIZE_MAX;
     tsr_deflate_begin(&c->model, &parameters, plain, size);
+    c->model.work *= DEFLATE_PATIENCE;
     tsr_range_begin_reading(&c->range, in->bytes + in->at, in->size - in->at);
     TSR_TRY(tsr_deflate_code(c));
     if (padding >> (-sink.count & 7)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the padding of a stream is damaged");

@@ -140,6 +140,7 @@ static enum tsr_status get_tokens(struct deflate_coder *c, bool as_model, size_t
         uint32_t token = predicted;
         if (deviates && !code_token(c, predicted, &token, 0)) return damaged(c);
         if (c->range.failed) return damaged(c);
+        if (m->work == 0) return costly(c);
         TSR_TRY(tsr_deflate_push(tokens, token ? token : m->plain[m->at], c->error));
         tsr_deflate_advance(m, token);
     }
@@ -167,6 +168,7 @@ static enum tsr_status pass_stored(struct deflate_coder *c, uint32_t end, bool *
             *as_model = false;
             return TSR_OK;
         }
+        if (m->work == 0) return costly(c);
         TSR_TRY(tsr_deflate_push(tokens, token ? token : m->plain[m->at], c->error));
         tsr_deflate_advance(m, token);
         full = is_full(c, tokens->count);
@@ -321,7 +323,6 @@ static enum tsr_status put_stored(struct deflate_coder *c, uint32_t bytes, bool 
     const uint32_t begin = c->model.at;
     bool as_model = false;
     TSR_TRY(pass_stored(c, begin + bytes, &as_model));
-    if (c->model.work == 0 && c->stop == SIZE_MAX) return costly(c);
     tsr_range_bit(&c->range, &c->chances.end, !as_model);
     if (as_model) {
         for (size_t i = 0; i < c->block.tokens.count; i += c->run) tsr_range_bit(&c->range, &c->chances.run, 0);
@@ -363,7 +364,7 @@ static enum tsr_status put_block(struct deflate_coder *c, bool marker)
     for (size_t i = 0; i < count; i += c->run) {
         TSR_TRY(put_run(c, b->tokens.tokens + i, count - i < c->run ? count - i : c->run));
         if (c->range.failed || m->at >= c->stop) return TSR_OK;
-        if (m->work == 0 && c->stop == SIZE_MAX) return costly(c); /* what follows would deviate everywhere */
+        if (m->work == 0) return costly(c);
     }
     return code_rest(c, false, begin, marker);
 }
@@ -421,7 +422,8 @@ enum tsr_status tsr_deflate_warm(struct deflate_coder *c, size_t from, size_t to
 {
     struct deflate_model *m = &c->model;
     if (to == 0) return TSR_OK;
-    m->at = m->inserted = m->deep_inserted = (uint32_t)from;
+    m->at = (uint32_t)from;
+    tsr_deflate_start(m, m->at);
     m->end = m->size;
     while (m->at < to) {
         const uint8_t *stored = NULL;

@@ -9,8 +9,7 @@
 
 enum {
     DEFLATE_LEAST = 3,  /* bytes of a match */
-    DEFLATE_LONG = 4,   /* bytes of a match that the long chain finds */
-    DEFLATE_DEEP = 8,   /* and the deep chain */
+    DEFLATE_DEEP = 8,   /* bytes of a match that the deep chain finds */
     DEFLATE_MOST = 258, /* bytes of a match */
     DEFLATE_WINDOW = 32768,
     DEFLATE_LITERALS = 286,
@@ -18,7 +17,10 @@ enum {
     DEFLATE_LENGTHS = DEFLATE_LITERALS + DEFLATE_DISTANCES,
     DEFLATE_KINDS = 19, /* of code lengths */
     DEFLATE_RING = 65536,
+    DEFLATE_MIRROR = 512, /* places at the end of a ring that are its first once more */
+    DEFLATE_HEADS = 65536,
     DEFLATE_WORK = 64,              /* steps of searching a plain byte */
+    DEFLATE_PATIENCE = 16,          /* times as many steps, after which making a stream again ends */
     DEFLATE_WORK_MORE = 1 << 17,    /* bytes that any stream or piece may take besides its own */
     DEFLATE_RUN = 16384,            /* tokens that are as the model has them, or of which each is coded */
     DEFLATE_PIECE_LEAST = 1 << 16,  /* plain bytes of a piece, but of the last */
@@ -160,19 +162,19 @@ struct deflate_model {
     const uint8_t *plain;
     uint32_t at, end; /* of the next token; of the segment */
     uint32_t size;
-    uint32_t inserted;      /* the next position to insert */
-    uint32_t deep_inserted; /* the same of the deep chain */
-    uint32_t base;          /* of zlib's window */
-    uint32_t carried;       /* the match at `at`, found while its predecessor was looked at; 0: none */
-    uint64_t work;          /* that is left */
+    uint32_t base;    /* of zlib's window */
+    uint32_t carried; /* the match at `at`, found while its predecessor was looked at; 0: none */
+    uint64_t work;    /* that is left. If it is 0, what is predicted is not to be used */
+    /* The chains of positions with equal first bytes. deflate_finder.c. */
+    uint32_t start, inserted; /* the first position; the next to insert */
+    uint32_t rich_start, rich_inserted, deep_inserted;
+    uint32_t epoch3, epoch6, epoch8;
+    bool is_ahead, is_filtered, has_four, has_rich, is_rich, is_trial;
+    uint32_t turn, hold, looks, most_looks;
     uint32_t hash_shift, hash_mask;
-    /* Heads hold origin + position + 1. What is not above the floor is no position: of another run, or forgotten. */
-    uint32_t origin, floor;
-    uint32_t head[1 << 16], long_head[1 << 16], deep_head[1 << 16];
-    /* How far the position before is in the chains of three, four and eight bytes, 0: none; and the places in the first
-     * two chains. */
-    uint16_t chain[DEFLATE_RING], long_chain[DEFLATE_RING], deep_chain[DEFLATE_RING], rank[DEFLATE_RING],
-        long_rank[DEFLATE_RING];
+    uint32_t head3[DEFLATE_HEADS], chain3[DEFLATE_RING], chain45[DEFLATE_RING];
+    uint16_t head4[DEFLATE_HEADS], head5[DEFLATE_HEADS], head6[DEFLATE_HEADS], head8[DEFLATE_HEADS],
+        chain6[DEFLATE_RING], chain8[DEFLATE_RING + DEFLATE_MIRROR];
 };
 void tsr_deflate_begin(struct deflate_model *model, const struct deflate_parameters *parameters, const uint8_t *plain,
                        size_t size);
@@ -181,13 +183,22 @@ void tsr_deflate_segment(struct deflate_model *model, uint32_t end);
 uint32_t tsr_deflate_predict(struct deflate_model *model);
 void tsr_deflate_advance(struct deflate_model *model, uint32_t token);
 void tsr_deflate_jump(struct deflate_model *model, uint32_t at);
-/* After tsr_deflate_begin: goes to where a piece of so many bytes begins. */
-void tsr_deflate_lead(struct deflate_model *model, uint32_t at, uint32_t bytes);
+/* After tsr_deflate_begin: goes to where a piece begins, for which there is so much work. */
+void tsr_deflate_lead(struct deflate_model *model, uint32_t at, uint64_t work);
 /* The place of the match among those of at least its length, the nearest first; DEFLATE_NO_HOP: not found. And back:
  * the distance, or 0. */
 #define DEFLATE_NO_HOP UINT32_MAX
 uint32_t tsr_deflate_hop(struct deflate_model *model, uint32_t token);
 uint32_t tsr_deflate_unhop(struct deflate_model *model, uint32_t length, uint32_t hop);
+
+/* Of the model alone. Chains begin anew at a position. Positions before one are inserted, where that depends on tokens.
+ * The match at p of more than best bytes; 0: none. The way of searching is changed, if another one may be faster. */
+void tsr_deflate_start(struct deflate_model *model, uint32_t at);
+void tsr_deflate_insert(struct deflate_model *model, uint32_t before);
+uint32_t tsr_deflate_search(struct deflate_model *model, uint32_t p, uint32_t best);
+void tsr_deflate_turn(struct deflate_model *model);
+/* The number of equal bytes, at most most. */
+uint32_t tsr_deflate_common(const uint8_t *a, const uint8_t *b, uint32_t most);
 
 /* Code tables. counts: of literals and lengths (with the end), of distances. */
 struct deflate_counts {

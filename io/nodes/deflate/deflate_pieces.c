@@ -48,14 +48,15 @@ static void run_lane(struct work *w)
         c->end = piece->end;
         c->to = piece->to;
         tsr_deflate_begin(&c->model, w->parameters, w->plain, w->size);
-        tsr_deflate_lead(&c->model, piece->at, piece->to - piece->at);
+        tsr_deflate_lead(&c->model, piece->at,
+                         deflate_work(piece->to - piece->at) * (w->stream ? DEFLATE_PATIENCE : 1));
         w->code(w, c, piece);
     }
     if (c) free(c->block.tokens.tokens);
     free(c);
 }
 
-/* Each lane holds a coder of 1.2 MB and up to 1 MB of tokens; all of them together no more than a thread may hold for a
+/* Each lane holds a coder of 1.8 MB and up to 1 MB of tokens; all of them together no more than a thread may hold for a
  * long stream that is not in pieces: see tsr_deflate_memory. */
 uint64_t tsr_deflate_lanes(uint64_t plain)
 {

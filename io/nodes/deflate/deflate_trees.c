@@ -117,20 +117,23 @@ static uint32_t build(const uint32_t *counts, uint32_t symbols, uint32_t most, u
     return last + 1;
 }
 
+/* Literals are counted in two arrays by turns: an equal one that follows need not wait. */
 static void count_tokens(struct deflate_counts *counts, const struct deflate_tokens *tokens)
 {
-    uint32_t lengths[DEFLATE_MOST + 1] = {0}, extra;
+    uint32_t lengths[DEFLATE_MOST + 1] = {0}, odd[256] = {0}, extra;
+    const uint32_t *const token = tokens->tokens;
     memset(counts, 0, sizeof *counts);
-    counts->literals[256] = 1;
     for (size_t i = 0; i < tokens->count; i++) {
-        const uint32_t token = tokens->tokens[i];
-        if (token < 256) {
-            counts->literals[token]++;
+        if (token[i] < 256) {
+            uint32_t *const literals = i % 2 ? odd : counts->literals;
+            literals[token[i]]++;
         } else {
-            lengths[deflate_length(token)]++;
-            counts->distances[deflate_distance_symbol(token & 65535, &extra)]++;
+            lengths[deflate_length(token[i])]++;
+            counts->distances[deflate_distance_symbol(token[i] & 65535, &extra)]++;
         }
     }
+    for (uint32_t s = 0; s < 256; s++) counts->literals[s] += odd[s];
+    counts->literals[256] = 1;
     for (uint32_t n = DEFLATE_LEAST; n <= DEFLATE_MOST; n++)
         counts->literals[deflate_length_symbol(n, &extra)] += lengths[n];
 }
@@ -219,35 +222,19 @@ void tsr_deflate_head(const struct deflate_tokens *tokens, struct deflate_head *
     make_head(&counts, head);
 }
 
-/* Bits of tokens and the end by the fixed codes. */
-static uint64_t fixed_bits(const struct deflate_tokens *tokens)
-{
-    uint64_t bits = 7;
-    for (size_t i = 0; i < tokens->count; i++) {
-        const uint32_t token = tokens->tokens[i];
-        uint32_t extra, far_extra;
-        if (token < 256) {
-            bits += token < 144 ? 8 : 9;
-            continue;
-        }
-        const uint32_t symbol = deflate_length_symbol(deflate_length(token), &extra);
-        deflate_distance_symbol(token & 65535, &far_extra);
-        bits += (symbol < 280 ? 7u : 8u) + extra + 5u + far_extra;
-    }
-    return bits;
-}
-
 enum deflate_type tsr_deflate_type(const struct deflate_tokens *tokens, size_t stored, bool may_store, bool only_fixed,
                                    struct deflate_head *head, bool *has_head)
 {
     /* A head has its sizes, and runs of at most 138 in 8 bits for 257 lengths. Each token and the end have a bit. */
     enum { LEAST_HEAD = 14 + 3 * 4 + 15 };
-    const uint64_t fixed = (fixed_bits(tokens) + 10) / 8;
+    uint8_t literals[288], distances[32];
+    struct deflate_counts counts;
+    count_tokens(&counts, tokens);
+    tsr_deflate_fixed(literals, distances);
+    const uint64_t fixed = (body_bits(&counts, literals, distances) + 10) / 8;
     uint64_t best = (LEAST_HEAD + tokens->count + 1 + 10) / 8;
     *has_head = fixed > best && !only_fixed;
     if (*has_head) {
-        struct deflate_counts counts;
-        count_tokens(&counts, tokens);
         make_head(&counts, head);
         /* symbols without a length have no count */
         best = (head_bits(head) + body_bits(&counts, head->lengths, head->lengths + head->literals) + 10) / 8;
@@ -319,8 +306,68 @@ static inline void put_some(struct waiting *s, uint8_t **to, uint32_t value, uin
     s->count -= 32;
 }
 
-static bool put_tokens(struct deflate_sink *sink, const struct deflate_tokens *tokens,
-                       const struct deflate_written_codes *codes)
+/* What a length is written as. */
+struct length_code {
+    uint32_t bits; /* the code, and the extra bits after it */
+    uint8_t count; /* 0: there is none */
+};
+
+static void make_length_codes(const struct deflate_written_codes *codes, struct length_code *made)
+{
+    for (uint32_t length = DEFLATE_LEAST; length <= DEFLATE_MOST; length++) {
+        uint32_t extra;
+        const uint32_t symbol = deflate_length_symbol(length, &extra), count = codes->lengths[symbol];
+        made[length] =
+            (struct length_code){codes->literals[symbol] | ((length - DEFLATE_LEAST) & ((1u << extra) - 1)) << count,
+                                 (uint8_t)(count ? count + extra : 0)};
+    }
+}
+
+static inline void put_word(uint8_t *to, uint64_t bits)
+{
+    tsr_put_u32(to, (uint32_t)bits);
+    tsr_put_u32(to + 4, (uint32_t)(bits >> 32));
+}
+
+/* The same of a token for which there is room in any case: one store each, of which whole bytes stay. */
+static bool put_tokens_fast(struct deflate_sink *sink, const struct deflate_tokens *tokens,
+                            const struct deflate_written_codes *codes)
+{
+    struct length_code lengths[DEFLATE_MOST + 1];
+    uint64_t bits = sink->bits;
+    uint32_t count = sink->count;
+    uint8_t *to = sink->stream->bytes + sink->stream->size;
+    make_length_codes(codes, lengths);
+    for (size_t i = 0; i < tokens->count; i++) {
+        const uint32_t token = tokens->tokens[i];
+        if (token < 256) {
+            if (codes->lengths[token] == 0) return false;
+            bits |= (uint64_t)codes->literals[token] << count;
+            count += codes->lengths[token];
+        } else {
+            uint32_t extra;
+            const struct length_code length = lengths[deflate_length(token)];
+            const uint32_t distance = token & 65535, far = deflate_distance_symbol(distance, &extra),
+                           code = codes->far_lengths[far];
+            if (length.count == 0 || code == 0) return false;
+            bits |= (uint64_t)length.bits << count;
+            count += length.count;
+            bits |= (uint64_t)(codes->distances[far] | ((distance - 1) & ((1u << extra) - 1)) << code) << count;
+            count += code + extra;
+        }
+        put_word(to, bits);
+        to += count / 8;
+        bits >>= count / 8 * 8;
+        count %= 8;
+    }
+    sink->stream->size = (size_t)(to - sink->stream->bytes);
+    sink->bits = bits;
+    sink->count = count;
+    return true;
+}
+
+static bool put_tokens_closely(struct deflate_sink *sink, const struct deflate_tokens *tokens,
+                               const struct deflate_written_codes *codes)
 {
     const uint8_t *const literals = codes->lengths, *const distances = codes->far_lengths;
     struct waiting s = {sink->bits, sink->count};
@@ -345,8 +392,19 @@ static bool put_tokens(struct deflate_sink *sink, const struct deflate_tokens *t
     sink->stream->size = (size_t)(to - sink->stream->bytes);
     sink->bits = s.bits;
     sink->count = s.count;
-    put_bits(sink, codes->literals[256], literals[256]);
-    return literals[256] > 0;
+    return true;
+}
+
+enum { TOKEN_BYTES = 6, HEAD_BYTES = 1024 }; /* at most. The head's are more than a block needs */
+
+static bool put_tokens(struct deflate_sink *sink, const struct deflate_tokens *tokens,
+                       const struct deflate_written_codes *codes)
+{
+    const size_t room = sink->stream->capacity - sink->stream->size;
+    const bool is_roomy = room >= TOKEN_BYTES * tokens->count + sizeof(uint64_t);
+    if (!(is_roomy ? put_tokens_fast : put_tokens_closely)(sink, tokens, codes)) return false;
+    put_bits(sink, codes->literals[256], codes->lengths[256]);
+    return codes->lengths[256] > 0;
 }
 
 static enum tsr_status put_stored(struct deflate_sink *sink, const struct deflate_block *block, const uint8_t *stored,
@@ -364,7 +422,7 @@ static enum tsr_status put_stored(struct deflate_sink *sink, const struct deflat
 static enum tsr_status reserve(struct deflate_sink *sink, const struct deflate_block *block,
                                const struct deflate_written_codes *codes, struct tsr_error *error)
 {
-    enum { FEW = 256, TOKEN_BYTES = 6, HEAD_BYTES = 1024 };
+    enum { FEW = 256 };
     struct deflate_counts counts;
     const size_t count = block->tokens.count, most = HEAD_BYTES + TOKEN_BYTES * count;
     const struct tsr_bytes *const stream = sink->stream;

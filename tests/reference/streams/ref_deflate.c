@@ -342,7 +342,7 @@ static bool all_pieces(struct deflating *d, struct ref_bytes *b, const uint8_t *
         if (coded > ref_left(b)) return false;
         begin_coding(d, b->data + b->at, (size_t)coded);
         b->at += (size_t)coded;
-        ref_begin_piece(&d->m, at, pieces[i].bytes);
+        ref_begin_piece(&d->m, at);
         d->first_bit = d->out->bits;
         d->bits = pieces[i].bits;
         d->to = at += pieces[i].bytes;

@@ -24,18 +24,16 @@ struct ref_match { /* a token; length 0 is a literal or no match */
 struct ref_deflate_model {
     struct ref_deflate_fields f;
     const uint8_t *x;
-    uint64_t size, at, end, inserted, base, work;
+    uint64_t size, at, end, inserted, base;
     struct ref_match carried;
-    uint32_t *head, *long_head, *deep_head;
-    uint32_t *chain, *long_chain, *deep_chain, *place, *long_place; /* of the last 65536 positions */
+    uint32_t *head, *chain; /* chain: of the last 65536 positions */
 };
 void ref_start_model(struct ref_deflate_model *m, const uint8_t *plain, size_t size); /* its fields are read */
 void ref_begin_segment(struct ref_deflate_model *m, uint64_t end);
 struct ref_match ref_predict(struct ref_deflate_model *m);
 void ref_advance(struct ref_deflate_model *m, struct ref_match token);
 void ref_jump(struct ref_deflate_model *m, uint64_t at);
-void ref_begin_piece(struct ref_deflate_model *m, uint64_t b,
-                     uint64_t bytes); /* DEFLATE.md 5; the model has been started */
+void ref_begin_piece(struct ref_deflate_model *m, uint64_t b); /* DEFLATE.md 5; the model has been started */
 uint32_t ref_hop(struct ref_deflate_model *m, uint64_t k, uint32_t length); /* a distance; 0: there is none */
 
 /* ---- DEFLATE.md 3: heads and the bits of blocks (ref_deflate_heads.c) ---- */

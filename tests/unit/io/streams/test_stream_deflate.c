@@ -137,6 +137,90 @@ TEST(long_streams)
     }
 }
 
+/* Inputs that are hard to search in: long matches at many distances, periods with a fault in each, few values, values
+ * that share hashes, zeros with other bytes in them. */
+static void fill_hard(uint8_t *bytes, size_t size, uint32_t kind, struct rng *r)
+{
+    static const uint32_t lengths[] = {3, 4, 5, 6, 7, 8, 9, 12, 20, 50, 257, 258, 259, 300, 1000},
+                          distances[] = {1, 2, 3, 100, 4095, 4096, 4097, 20000, 32505, 32506, 32507, 32768};
+    uint8_t period[200];
+    for (size_t i = 0; i < sizeof period; i++) period[i] = (uint8_t)rng_next(r);
+    for (size_t i = 0, k = 0; i < size;) {
+        const size_t begin = i, length = lengths[rng_below(r, COUNT_OF(lengths))],
+                     distance = distances[rng_below(r, COUNT_OF(distances))];
+        switch (kind) {
+        case 0:
+            for (k = 0; k < length && i < size && distance <= begin; k++, i++) bytes[i] = bytes[i - distance];
+            for (k = rng_below(r, 4) + (distance > begin); k > 0 && i < size; k--) bytes[i++] = (uint8_t)rng_next(r);
+            break;
+        case 1:
+            for (k = 0; k < sizeof period && i < size; k++) bytes[i++] = period[k];
+            bytes[begin + rng_below(r, (uint32_t)(i - begin))] ^= (uint8_t)(1 + rng_below(r, 255));
+            break;
+        case 2:
+            bytes[i++] = (uint8_t)rng_below(r, 2);
+            break;
+        case 3:
+            bytes[i++] = (uint8_t)(rng_below(r, 8) << 5);
+            break;
+        default:
+            bytes[i++] = rng_below(r, 50) ? 0 : (uint8_t)rng_next(r);
+        }
+    }
+}
+
+/* The tokens of zlib's stream that the model does not repeat, up to a stored block, which has none. */
+static size_t wrong_tokens(size_t size, const struct deflate_parameters *parameters)
+{
+    static struct deflate_model model;
+    struct deflate_source source = {.stream = made.bytes, .size = made.size};
+    struct deflate_block *const block = calloc(1, sizeof *block);
+    size_t wrong = 0, bytes = 0;
+    const uint8_t *stored;
+    assert_non_null(block);
+    tsr_deflate_begin(&model, parameters, plain, size);
+    tsr_deflate_segment(&model, (uint32_t)size);
+    do {
+        assert_int_equal(tsr_deflate_block(&source, block, LIMIT, &bytes, &stored, NULL), TSR_OK);
+        for (size_t i = 0; i < block->tokens.count; i++) {
+            const uint32_t token = block->tokens.tokens[i] < 256 ? 0 : block->tokens.tokens[i];
+            wrong += tsr_deflate_predict(&model) != token;
+            tsr_deflate_advance(&model, token);
+        }
+    } while (!block->final && block->type != DEFLATE_STORED);
+    expect(model.work > 0, "the search has ended");
+    free(block->tokens.tokens);
+    free(block);
+    return wrong;
+}
+
+/* DEFLATE.md 2: the model is zlib's finder, at all levels, memories, windows and strategies that search. */
+TEST(tokens_of_zlib)
+{
+    static const int strategies[] = {Z_DEFAULT_STRATEGY, Z_FILTERED, Z_FIXED};
+    struct rng r = {11};
+    size_t count = 0;
+    for (int level = 1; level <= 9; level++)
+        for (int window = 9; window <= 15; window++)
+            for (uint32_t kind = 0; kind < 10; kind++, count++) {
+                const int strategy = strategies[count % 3], memory = 1 + (int)rng_below(&r, 9);
+                const size_t size = 1 + rng_below(&r, window < 15 ? 60000 : 200000);
+                struct deflate_parameters p = {.level = (uint8_t)level,
+                                               .strategy = (uint8_t)strategy,
+                                               .memory = (uint8_t)memory,
+                                               .window = (uint8_t)window};
+                if (kind < 5)
+                    fill(plain, size, kind, &r);
+                else
+                    fill_hard(plain, size, kind - 5, &r);
+                deflate_by_zlib(plain, size, level, strategy, memory, window, 0, 0, &made);
+                assert_true(tsr_deflate_derive(&p));
+                const size_t wrong = wrong_tokens(size, &p);
+                expect(wrong == 0, "level %d window %d memory %d strategy %d kind %u size %zu: %zu wrong tokens", level,
+                       window, memory, strategy, kind, size, wrong);
+            }
+}
+
 struct bits {
     struct made *made;
     uint32_t count;
@@ -837,6 +921,7 @@ int main(void)
         cmocka_unit_test(all_parameters_of_zlib),
         cmocka_unit_test(small_and_flushed),
         cmocka_unit_test(long_streams),
+        cmocka_unit_test(tokens_of_zlib),
         cmocka_unit_test(padding_and_empty_blocks),
         cmocka_unit_test(padding_of_residues),
         cmocka_unit_test(streams_of_other_encoders),

@@ -1,0 +1,589 @@
+/* The match finder of the model: zlib's matches, mostly without a walk through zlib's chain. DEFLATE.md 2.
+ *
+ * Where every position is inserted, chains depend on the plain bytes alone, and are made ahead of the search. A
+ * position has its ordinal in the chain of its hash, so that a difference of two ordinals tells how many positions a
+ * walk takes to get from one to the other. A match of k bytes stands in the chain of positions that share k bytes, the
+ * nearest first: the first one there is the one that a walk finds, if its ordinal is near enough. A longer match than
+ * one of eight bytes or more is also in the chain of eight bytes of each place within it: the chain with the farthest
+ * step is taken.
+ *
+ * Easy bytes are walked through faster than five chains are made. So there are two ways, which find the same. */
+#include <string.h>
+
+#include "deflate_parts.h"
+
+enum {
+    EPOCH = 1 << 14,          /* positions between two slides of the heads */
+    NEWEST = 3 * EPOCH,       /* a head holds NEWEST + position % EPOCH; 0: none. That is beyond the window */
+    BATCH = 1 << 8,           /* positions that are inserted at once */
+    AHEAD = DEFLATE_MOST + 2, /* positions up to here have their deep chain */
+    TAIL = 300,               /* bytes at the end of a segment which are walked through */
+    SECTION = 1 << 13,        /* bytes of which it is seen which way is faster */
+    TRIAL = 1 << 11,          /* and of a trial of the other way */
+    EASY = 4,                 /* positions looked at for a byte, up to which a walk is faster */
+    HOLD = 1 << 15,           /* bytes before the first trial */
+    HOLD_MOST = 1 << 19,
+    HOP_STEPS = 4096
+};
+
+static uint64_t eight(const uint8_t *bytes)
+{
+    uint64_t value;
+    memcpy(&value, bytes, sizeof value);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return value;
+#else
+    return __builtin_bswap64(value);
+#endif
+}
+
+static uint32_t four(const uint8_t *bytes)
+{
+    uint32_t value; /* which is only compared with others */
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static uint32_t three(const uint8_t *bytes)
+{
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16;
+}
+
+uint32_t tsr_deflate_common(const uint8_t *a, const uint8_t *b, uint32_t most)
+{
+    uint32_t n = 0;
+    for (; n + 8 <= most; n += 8) {
+        const uint64_t other = eight(a + n) ^ eight(b + n);
+        if (other) return n + (uint32_t)__builtin_ctzll(other) / 8;
+    }
+    while (n < most && a[n] == b[n]) n++;
+    return n;
+}
+
+/* ---- Chains ------------------------------------------------------------------------------------------------- */
+
+static inline uint32_t step3(const struct deflate_model *m, uint32_t at)
+{
+    return m->chain3[at % DEFLATE_RING] & 65535;
+}
+
+static inline uint16_t ordinal(const struct deflate_model *m, uint32_t at)
+{
+    return (uint16_t)(m->chain3[at % DEFLATE_RING] >> 16);
+}
+
+static inline uint32_t step4(const struct deflate_model *m, uint32_t at)
+{
+    return m->chain45[at % DEFLATE_RING] & 65535;
+}
+
+static inline uint32_t step5(const struct deflate_model *m, uint32_t at)
+{
+    return m->chain45[at % DEFLATE_RING] >> 16;
+}
+
+static inline uint32_t step6(const struct deflate_model *m, uint32_t at)
+{
+    return m->chain6[at % DEFLATE_RING];
+}
+
+static inline uint32_t step8(const struct deflate_model *m, uint32_t at)
+{
+    return m->chain8[at % DEFLATE_RING];
+}
+
+static inline uint32_t hash3(const struct deflate_model *m, uint32_t three_bytes)
+{
+    const uint32_t s = m->hash_shift;
+    return ((three_bytes & 255) << 2 * s ^ (three_bytes >> 8 & 255) << s ^ (three_bytes >> 16 & 255)) & m->hash_mask;
+}
+
+/* Hashes of the first so many bytes of eight. */
+static inline uint32_t hash_of(uint64_t bytes, uint32_t count)
+{
+    return (uint32_t)((bytes << (64 - 8 * count)) * 0x9e3779b97f4a7c15u >> 48);
+}
+
+static inline uint32_t newest(uint32_t at)
+{
+    return NEWEST + at % EPOCH;
+}
+
+static void slide(uint16_t *heads)
+{
+    for (uint32_t i = 0; i < DEFLATE_HEADS; i++) heads[i] = (uint16_t)(heads[i] > EPOCH ? heads[i] - EPOCH : 0);
+}
+
+/* Slides the heads of three bytes to where a position is to be inserted. */
+static void slide_heads(struct deflate_model *m, uint32_t at)
+{
+    for (uint32_t n = at / EPOCH - m->epoch3; n > 0; n--)
+        for (uint32_t i = 0; i <= m->hash_mask; i++) {
+            const uint32_t head = m->head3[i];
+            m->head3[i] = (head & 65535) > EPOCH ? head - EPOCH : head & 0xffff0000;
+        }
+    m->epoch3 = at / EPOCH;
+}
+
+static void slide_rich(struct deflate_model *m, uint32_t at)
+{
+    if (at / EPOCH == m->epoch6) return;
+    if (m->has_four) slide(m->head4);
+    if (m->has_four) slide(m->head5);
+    slide(m->head6);
+    m->epoch6 = at / EPOCH;
+}
+
+static inline void insert3(struct deflate_model *m, uint32_t at, uint32_t three_bytes)
+{
+    uint32_t *const head = &m->head3[hash3(m, three_bytes)];
+    const uint32_t next = (*head & 0xffff0000) + 0x10000;
+    m->chain3[at % DEFLATE_RING] = next | (uint16_t)(newest(at) - *head);
+    *head = next | newest(at);
+}
+
+static inline void insert45(struct deflate_model *m, uint32_t at, uint64_t bytes)
+{
+    const uint32_t now = newest(at);
+    uint16_t *const h4 = &m->head4[hash_of(bytes, 4)], *const h5 = &m->head5[hash_of(bytes, 5)];
+    m->chain45[at % DEFLATE_RING] = (now - *h4) | (now - *h5) << 16;
+    *h4 = *h5 = (uint16_t)now;
+}
+
+static inline void insert6(struct deflate_model *m, uint32_t at, uint64_t bytes)
+{
+    uint16_t *const head = &m->head6[hash_of(bytes, 6)];
+    m->chain6[at % DEFLATE_RING] = (uint16_t)(newest(at) - *head);
+    *head = (uint16_t)newest(at);
+}
+
+/* Chains into which positions are inserted. */
+enum { OF_3 = 1, OF_45 = 2, OF_6 = 4 };
+
+/* Positions that begin with the same eight bytes as the one before: all chains go back one. */
+static inline uint32_t insert_run(struct deflate_model *m, uint32_t at, uint32_t to, uint64_t bytes, int chains)
+{
+    uint32_t *const head = &m->head3[hash3(m, (uint32_t)bytes)];
+    uint32_t last = *head >> 16;
+    do {
+        last++;
+        if (chains & OF_3) m->chain3[at % DEFLATE_RING] = last << 16 | 1;
+        if (chains & OF_45) m->chain45[at % DEFLATE_RING] = 0x10001;
+        if (chains & OF_6) m->chain6[at % DEFLATE_RING] = 1;
+        at++;
+    } while (at < to && eight(m->plain + at) == bytes);
+    const uint32_t now = newest(at - 1);
+    if (chains & OF_3) *head = last << 16 | now;
+    if (chains & OF_45) m->head4[hash_of(bytes, 4)] = m->head5[hash_of(bytes, 5)] = (uint16_t)now;
+    if (chains & OF_6) m->head6[hash_of(bytes, 6)] = (uint16_t)now;
+    return at;
+}
+
+/* Inserts positions of one epoch, which have eight bytes. start: the first position of these chains. */
+static inline void insert_some(struct deflate_model *m, uint32_t start, uint32_t at, uint32_t to, int chains)
+{
+    uint64_t before = at > start ? eight(m->plain + at - 1) : ~eight(m->plain + at);
+    while (at < to) {
+        const uint64_t bytes = eight(m->plain + at);
+        if (bytes == before) {
+            at = insert_run(m, at, to, bytes, chains);
+            continue;
+        }
+        before = bytes;
+        if (chains & OF_3) insert3(m, at, (uint32_t)bytes);
+        if (chains & OF_45) insert45(m, at, bytes);
+        if (chains & OF_6) insert6(m, at, bytes);
+        at++;
+    }
+}
+
+/* Where a batch ends that begins at a position: in its epoch. */
+static uint32_t batch_end(uint32_t at, uint32_t end)
+{
+    const uint32_t epoch_end = at - at % EPOCH + EPOCH, to = at + BATCH < end ? at + BATCH : end;
+    return to < epoch_end ? to : epoch_end;
+}
+
+/* Positions up to here have so many bytes or more. */
+static inline uint32_t last_with(const struct deflate_model *m, uint32_t bytes)
+{
+    return m->size < bytes ? 0 : m->size - bytes + 1;
+}
+
+/* Inserts positions up to p, and some more. */
+static void fill(struct deflate_model *m, uint32_t p)
+{
+    const uint32_t end3 = last_with(m, DEFLATE_LEAST), end8 = last_with(m, DEFLATE_DEEP);
+    while (m->inserted <= p && m->inserted < end3) {
+        const uint32_t at = m->inserted, to = batch_end(at, at < end8 ? end8 : end3);
+        if (at / EPOCH != m->epoch3) slide_heads(m, at);
+        if (at >= end8) {
+            for (uint32_t i = at; i < to; i++) insert3(m, i, three(m->plain + i));
+        } else if (m->is_rich) {
+            slide_rich(m, at);
+            if (m->has_four)
+                insert_some(m, m->start, at, to, OF_3 | OF_45 | OF_6);
+            else
+                insert_some(m, m->start, at, to, OF_3 | OF_6);
+            m->rich_inserted = to;
+        } else {
+            insert_some(m, m->start, at, to, OF_3);
+        }
+        m->inserted = to;
+    }
+}
+
+static void fill_deep(struct deflate_model *m, uint32_t p)
+{
+    const uint32_t end = last_with(m, DEFLATE_DEEP);
+    while (m->deep_inserted <= p + AHEAD && m->deep_inserted < end) {
+        const uint32_t to = batch_end(m->deep_inserted, end);
+        if (m->deep_inserted / EPOCH != m->epoch8) slide(m->head8);
+        m->epoch8 = m->deep_inserted / EPOCH;
+        for (uint32_t i = m->deep_inserted; i < to; i++) {
+            uint16_t *const head = &m->head8[hash_of(eight(m->plain + i), DEFLATE_DEEP)];
+            const uint32_t slot = i % DEFLATE_RING;
+            m->chain8[slot] = (uint16_t)(newest(i) - *head);
+            *head = (uint16_t)newest(i);
+            if (slot < DEFLATE_MIRROR) m->chain8[DEFLATE_RING + slot] = m->chain8[slot];
+        }
+        m->deep_inserted = to;
+    }
+}
+
+/* Makes the other chains of the positions that the window may hold. */
+static void enrich(struct deflate_model *m)
+{
+    const uint32_t end8 = last_with(m, DEFLATE_DEEP), end = m->inserted < end8 ? m->inserted : end8;
+    const uint32_t window = m->at > DEFLATE_WINDOW ? m->at - DEFLATE_WINDOW : 0,
+                   first = window > m->start ? window : m->start;
+    if (!m->has_rich || m->rich_inserted < first) {
+        if (m->has_four) memset(m->head4, 0, sizeof m->head4);
+        if (m->has_four) memset(m->head5, 0, sizeof m->head5);
+        memset(m->head6, 0, sizeof m->head6);
+        m->rich_inserted = m->rich_start = first;
+        m->epoch6 = first / EPOCH;
+    }
+    if (!m->has_rich || m->deep_inserted < first) {
+        memset(m->head8, 0, sizeof m->head8);
+        m->deep_inserted = first;
+        m->epoch8 = first / EPOCH;
+    }
+    m->has_rich = true;
+    while (m->rich_inserted < end) {
+        const uint32_t to = batch_end(m->rich_inserted, end);
+        slide_rich(m, m->rich_inserted);
+        if (m->has_four) insert_some(m, m->rich_start, m->rich_inserted, to, OF_45);
+        insert_some(m, m->rich_start, m->rich_inserted, to, OF_6);
+        m->rich_inserted = to;
+    }
+}
+
+/* Takes the other way, if that may be faster: after some bytes, or too many positions looked at. */
+void tsr_deflate_turn(struct deflate_model *m)
+{
+    const bool is_hard = m->looks > m->most_looks;
+    uint32_t bytes = SECTION;
+    if (m->is_rich) { /* a trial of the other way */
+        m->is_rich = false;
+        m->is_trial = true;
+        bytes = TRIAL;
+        m->most_looks = EASY * TRIAL / 2;
+    } else if (is_hard) {
+        if (!m->is_trial) m->hold = HOLD;
+        if (m->is_trial && m->hold < HOLD_MOST) m->hold *= 2;
+        bytes = m->hold;
+        m->is_rich = true;
+        m->is_trial = false;
+        m->most_looks = UINT32_MAX;
+        enrich(m);
+    } else {
+        m->is_trial = false;
+        m->most_looks = EASY * SECTION;
+    }
+    m->looks = 0;
+    m->turn = m->at + bytes;
+}
+
+void tsr_deflate_start(struct deflate_model *m, uint32_t at)
+{
+    const bool has_first = (m->p.flags & DEFLATE_FROM_FIRST) || at > 0;
+    memset(m->head3, 0, sizeof *m->head3 * (m->hash_mask + 1));
+    m->start = m->inserted = has_first ? at : 1;
+    m->epoch3 = m->start / EPOCH;
+    m->is_filtered = m->p.finder == DEFLATE_LAZY && (m->p.flags & DEFLATE_FILTERED);
+    m->has_four = !m->is_filtered;
+    m->has_rich = m->is_rich = m->is_trial = false;
+    m->looks = 0;
+    m->most_looks = EASY * SECTION;
+    m->turn = m->start + SECTION;
+}
+
+void tsr_deflate_insert(struct deflate_model *m, uint32_t before)
+{
+    if (m->end < DEFLATE_LEAST) return;
+    if (before > m->end - 2) before = m->end - 2;
+    for (; m->inserted < before; m->inserted++) {
+        if (m->inserted / EPOCH != m->epoch3) slide_heads(m, m->inserted);
+        insert3(m, m->inserted, three(m->plain + m->inserted));
+    }
+}
+
+/* ---- Search ------------------------------------------------------------------------------------------------- */
+
+/* Takes work down. */
+static inline void spend(struct deflate_model *m, uint32_t cost)
+{
+    m->work -= m->work < cost ? m->work : cost;
+}
+
+/* What a search looks for. */
+struct quest {
+    const uint8_t *here;
+    uint32_t p, best, found;     /* found: a match, or 0 */
+    uint32_t most, limit, reach; /* most bytes; bytes that are enough; the largest distance */
+    uint32_t steps;              /* positions that a walk looks at, at most */
+    uint32_t looks;              /* positions looked at, and words compared */
+};
+
+/* Takes a candidate if it is longer. Returns whether the search ends with it. */
+static inline bool compare(struct quest *q, uint32_t distance)
+{
+    const uint32_t length = tsr_deflate_common(q->here - distance, q->here, q->most);
+    q->looks += length / 8;
+    if (length <= q->best) return false;
+    q->best = length;
+    q->found = deflate_match(length, distance);
+    return length >= q->limit;
+}
+
+/* As zlib does it, from a position on, with so many steps left. */
+static void walk(const struct deflate_model *m, struct quest *q, uint32_t distance, uint32_t left)
+{
+    const uint8_t *const here = q->here;
+    const uint32_t steps = left;
+    if (q->best == 2) {
+        const uint32_t begin = three(here);
+        for (; left > 0 && distance <= q->reach; left--) {
+            if (three(here - distance) == begin) break;
+            distance += step3(m, q->p - distance);
+        }
+        if (left > 0 && distance <= q->reach) {
+            left = compare(q, distance) ? 0 : left - 1;
+            distance += step3(m, q->p - distance);
+        }
+    }
+    for (uint32_t end = four(here + q->best - 3); left > 0 && distance <= q->reach; left--) {
+        if (four(here - distance + q->best - 3) == end) {
+            if (compare(q, distance)) break;
+            end = four(here + q->best - 3);
+        }
+        distance += step3(m, q->p - distance);
+    }
+    q->looks += steps - left;
+}
+
+/* How far a walk would go to a position in the same chain. */
+static inline uint32_t steps_to(const struct deflate_model *m, uint32_t p, uint32_t distance)
+{
+    return (uint16_t)(ordinal(m, p) - ordinal(m, p - distance));
+}
+
+/* What a look into another chain brings: nothing; a longer match, or one that is enough; or a walk is shorter. */
+enum brought { NOTHING, LONGER, ENOUGH, TOO_LONG };
+
+/* The nearest match of more than best bytes, which are so many or more, in the chain of those, from a distance on. */
+static inline enum brought seek(const struct deflate_model *m, struct quest *q, uint32_t bytes, uint32_t distance)
+{
+    const uint64_t begin = eight(q->here);
+    const uint32_t wanted = q->best + 1 > bytes ? q->best + 1 : bytes, shift = 64 - 8 * wanted;
+    while (distance <= q->reach) {
+        if ((begin ^ eight(q->here - distance)) << shift == 0) {
+            if (steps_to(m, q->p, distance) > q->steps) return NOTHING;
+            return compare(q, distance) ? ENOUGH : LONGER;
+        }
+        if (++q->looks >= q->steps) return TOO_LONG;
+        const uint32_t at = q->p - distance;
+        distance += bytes == 4 ? step4(m, at) : bytes == 5 ? step5(m, at) : step6(m, at);
+    }
+    return NOTHING;
+}
+
+/* The nearest match of three bytes, if there is none of four. */
+static void seek_three(const struct deflate_model *m, struct quest *q)
+{
+    const bool is_lazy = m->p.finder == DEFLATE_LAZY; /* which drops farther ones */
+    const uint32_t reach = is_lazy && m->p.far < q->reach ? m->p.far : q->reach, begin = three(q->here);
+    uint32_t distance = step3(m, q->p);
+    for (uint32_t left = q->steps; left > 0 && distance <= reach; left--, q->looks++) {
+        if (three(q->here - distance) == begin) {
+            q->found = deflate_match(DEFLATE_LEAST, distance);
+            return;
+        }
+        distance += step3(m, q->p - distance);
+    }
+}
+
+/* The place after p, up to count bytes away, whose chain of eight bytes has the longest first step. */
+static inline uint32_t find_rarest(const struct deflate_model *m, uint32_t p, uint32_t count, uint32_t *step)
+{
+    const uint16_t *const steps = m->chain8 + p % DEFLATE_RING;
+    uint16_t most = 0;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i <= count; i++) most = steps[i] > most ? steps[i] : most;
+    while (steps[at] != most) at++;
+    *step = most;
+    return at;
+}
+
+/* Longer matches, where best is eight or more. False: a walk is shorter. */
+static bool seek_deep(const struct deflate_model *m, struct quest *q)
+{
+    const uint8_t *const here = q->here;
+    const uint32_t begin = four(here);
+    uint32_t distance = q->found & 65535, end = four(here + q->best - 3), place = 0, first;
+    uint32_t rarest = find_rarest(m, q->p, q->best - (DEFLATE_DEEP - 1), &first);
+    distance += step8(m, q->p - distance);
+    if (first > distance) {
+        place = rarest;
+        distance = first;
+    }
+    for (uint32_t looked = 0; distance <= q->reach;) {
+        if (four(here - distance + q->best - 3) == end && four(here - distance) == begin) {
+            const uint32_t before = q->best, found = q->found;
+            const bool ends = compare(q, distance);
+            if (q->best > before) {
+                if (steps_to(m, q->p, distance) > q->steps) q->found = found;
+                if (ends || q->found == found) return true;
+                end = four(here + q->best - 3);
+                rarest = find_rarest(m, q->p, q->best - (DEFLATE_DEEP - 1), &first);
+                distance += step8(m, q->p + place - distance);
+                if (first > distance) {
+                    place = rarest;
+                    distance = first;
+                }
+                continue;
+            }
+        }
+        q->looks++;
+        if (++looked >= q->steps) return false;
+        if (looked % 16 == 0 && three(here - distance) == three(here) && steps_to(m, q->p, distance) >= q->steps)
+            return true;
+        distance += step8(m, q->p + place - distance);
+    }
+    return true;
+}
+
+/* By chains of more bytes. False: what was not found yet is found by a walk. */
+static bool seek_rich(const struct deflate_model *m, struct quest *q)
+{
+    enum brought brought = LONGER;
+    if (q->best < 4) {
+        brought = seek(m, q, 4, step4(m, q->p));
+        if (brought == NOTHING && q->best == 2) seek_three(m, q);
+    }
+    if (brought == LONGER && q->best == 4) brought = seek(m, q, 5, step5(m, q->p));
+    while (brought == LONGER && q->best < DEFLATE_DEEP) {
+        const uint32_t distance = q->best > 5 ? q->found & 65535 : 0;
+        brought = seek(m, q, 6, distance + step6(m, q->p - distance));
+    }
+    if (brought == LONGER) return seek_deep(m, q);
+    return brought != TOO_LONG;
+}
+
+/* What a search looks for at p, whose first candidate is so far away. */
+static inline struct quest begin_quest(const struct deflate_model *m, uint32_t p, uint32_t best, uint32_t most,
+                                       uint32_t first)
+{
+    const uint32_t chain = best >= m->p.good ? m->p.chain / 4 : m->p.chain, limit = m->p.nice < most ? m->p.nice : most,
+                   far = first == m->p.reach ? first : m->p.reach - 1;
+    return (struct quest){.here = m->plain + p,
+                          .p = p,
+                          .best = m->is_filtered && best < 5 && limit > 5 ? 5 : best, /* shorter ones are not used */
+                          .most = most,
+                          .limit = limit,
+                          .reach = far < p - m->start ? far : p - m->start,
+                          .steps = chain < 1                ? 1
+                                   : chain < DEFLATE_WINDOW ? chain
+                                                            : DEFLATE_WINDOW};
+}
+
+/* Whether the chain of longer matches has a candidate. That of three bytes counts, too, where it is asked. */
+static inline bool has_candidate(const struct deflate_model *m, uint32_t p, uint32_t best)
+{
+    if (best >= 5 || m->is_filtered) return step6(m, p) <= m->p.reach;
+    return best == 2 || (best == 3 ? step4(m, p) : step5(m, p)) <= m->p.reach;
+}
+
+/* By chains of more bytes, and by a walk where that is no longer. */
+static void search_rich(struct deflate_model *m, struct quest *q, uint32_t first)
+{
+    if (m->deep_inserted <= q->p + AHEAD) fill_deep(m, q->p);
+    if (seek_rich(m, q)) return;
+    const uint32_t distance = q->found & 65535, passed = distance ? steps_to(m, q->p, distance) : 0;
+    walk(m, q, distance ? distance + step3(m, q->p - distance) : first, q->steps - passed);
+}
+
+uint32_t tsr_deflate_search(struct deflate_model *m, uint32_t p, uint32_t best)
+{
+    const uint32_t room = m->end - p, most = room < DEFLATE_MOST ? room : DEFLATE_MOST;
+    const bool is_rich = m->is_rich && room >= TAIL && m->p.nice >= DEFLATE_DEEP;
+    if (room < DEFLATE_LEAST || best >= most || p < m->start) return 0;
+    if (!m->is_ahead) tsr_deflate_insert(m, p + 1);
+    if (m->is_ahead && m->inserted <= p) fill(m, p);
+    if (is_rich && !has_candidate(m, p, best)) return 0;
+    const uint32_t first = step3(m, p);
+    if (first > m->p.reach) return 0;
+    struct quest q = begin_quest(m, p, best, most, first);
+    if (is_rich) {
+        search_rich(m, &q, first);
+    } else {
+        walk(m, &q, first, q.steps);
+        m->looks += q.looks;
+    }
+    spend(m, q.looks);
+    if (m->p.finder != DEFLATE_LAZY) return q.found;
+    const uint32_t length = deflate_length(q.found), distance = q.found & 65535;
+    const bool is_dropped = m->is_filtered ? length <= 5 : length == DEFLATE_LEAST && distance > m->p.far;
+    return is_dropped ? 0 : q.found;
+}
+
+/* ---- Hops --------------------------------------------------------------------------------------------------- */
+
+/* The hop of a distance, or, if distance is 0, the distance of a hop, among matches of at least length. */
+static uint32_t walk_hops(struct deflate_model *m, uint32_t length, uint32_t distance, uint32_t hop)
+{
+    const uint32_t none = distance ? DEFLATE_NO_HOP : 0, p = m->at, room = m->end - p;
+    if (m->p.finder != DEFLATE_GREEDY && m->p.finder != DEFLATE_LAZY) return none;
+    if (room < DEFLATE_LEAST || length > room || p < m->start) return none;
+    if (!m->is_ahead) tsr_deflate_insert(m, p + 1);
+    if (m->is_ahead && m->inserted <= p) fill(m, p);
+    if (m->is_ahead && distance && (distance > p - m->start || steps_to(m, p, distance) > HOP_STEPS)) return none;
+    const uint8_t *const here = m->plain + p;
+    uint32_t hops = 0, looks = 0, found = none;
+    for (uint32_t looked = 0, back = step3(m, p); looked < HOP_STEPS && back <= DEFLATE_WINDOW; looked++) {
+        const uint8_t *const there = here - back;
+        looks++;
+        if (there[length - 1] == here[length - 1] && tsr_deflate_common(there, here, length) == length) {
+            looks += length / 8;
+            if (distance ? distance == back : hops == hop) {
+                found = distance ? hops : back;
+                break;
+            }
+            hops++;
+        }
+        back += step3(m, p - back);
+    }
+    spend(m, looks);
+    return found;
+}
+
+uint32_t tsr_deflate_hop(struct deflate_model *m, uint32_t token)
+{
+    return walk_hops(m, deflate_length(token), token & 65535, 0);
+}
+
+uint32_t tsr_deflate_unhop(struct deflate_model *m, uint32_t length, uint32_t hop)
+{
+    return walk_hops(m, length, 0, hop);
+}
