@@ -7,6 +7,7 @@
 #include "kernels/machine/arena.cuh"
 #include "kernels/slices/block_coder.cuh"
 #include "kernels/batch/batch_transform_cuda.h"
+#include "entropy/dc_choice.h"
 #include "entropy/step_classes.h"
 
 namespace

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "calls.cuh"
+#include "transform/block/dc_plane.h"
 
 extern "C" {
 #include "kernels/engine_cpu/engine_cpu.h"
