@@ -33,11 +33,14 @@ TSR_HD int32_t tsr_dc_choice_q(int32_t q, int fraction)
     return tsr_max(0, q - (fraction > TSR_LAP_BITS ? 0 : 2 * TSR_QP_OCTAVE));
 }
 
-/* Which rows of four blocks count: all of small tiles, a quarter or an eighth of others, by twos. */
-TSR_HD bool tsr_dc_row_counts(int32_t row, int32_t rows)
+/* Which rows of four blocks count, of a tile with so many of them and so many columns of blocks: all of small tiles, a
+ * quarter or an eighth of others, by twos. In wide tiles, which have few rows, it is half of those of every other tile.
+ * above: tiles above this one. */
+TSR_HD bool tsr_dc_row_counts(int32_t row, int32_t rows, int32_t columns, uint32_t above)
 {
-    const int32_t period = rows < 8 ? 2 : rows < 16 ? 8 : 16, at = row % period;
-    return at == period / 2 - 1 || at == period / 2;
+    const bool is_wide = rows >= 4 && rows < 8 && columns >= 128;
+    const int32_t period = is_wide ? 4 : rows < 8 ? 2 : rows < 16 ? 8 : 16, at = row % period;
+    return (at == period / 2 - 1 || at == period / 2) && !(is_wide && above % 2 != 0);
 }
 
 /* In 1/16 bit: a bit is worth 0.11 squared steps. error: in units. */

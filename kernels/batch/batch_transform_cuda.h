@@ -11,7 +11,6 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/transform_plan.h"
-#include "entropy/dc_choice.h"
 
 enum {
     TSR_SLICE_SAMPLES = TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE,       /* side of a slice */
@@ -134,6 +133,8 @@ struct tsr_batch_planes {
     uint64_t *payload_offset;      /* by plane and tile, first byte: a multiple of 16; then the end of the last */
     uint32_t *payload_size;        /* in bytes; 0: the plane is constant */
 };
+
+struct tsr_dc_costs;
 
 /* DC planes (FORMAT.md 8.9) of a batch: device memory from means to slices. What has a name of tsr_transform_state is
  * the same of DC planes; tsr_batch_of_dcs makes a batch of these. */

@@ -91,8 +91,8 @@ static uint64_t cost_plane(const struct dc_rows *r, int odd, int32_t q, int frac
     return cost;
 }
 
-struct tsr_dc_costs tsr_tile_dc_costs(const uint16_t *samples, struct tsr_tile tile, int32_t q, int fraction,
-                                      void *scratch)
+struct tsr_dc_costs tsr_tile_dc_costs(const uint16_t *samples, struct tsr_tile tile, uint32_t above, int32_t q,
+                                      int fraction, void *scratch)
 {
     const struct dc_rows r = rows_at(tile.width, scratch);
     const int32_t rows = (tile.height + 3) / 4 / 4;
@@ -100,7 +100,7 @@ struct tsr_dc_costs tsr_tile_dc_costs(const uint16_t *samples, struct tsr_tile t
     bool first = true;
     memset(scratch, 0, tsr_dc_choice_scratch_bytes(tile.width));
     for (int32_t row = 0; row < rows; row++) {
-        if (!tsr_dc_row_counts(row, rows)) {
+        if (!tsr_dc_row_counts(row, rows, r.columns, above)) {
             first = true; /* the row after it has none above that is known */
             continue;
         }

@@ -23,11 +23,11 @@ static_assert((int)UNIT_THREADS >= TSR_TILE_SAMPLES / 256, "a thread a block of 
 
 /* ---- The choice ------------------------------------------------------------------------------------------- */
 
-/* Rows of four blocks that count, of a tile with this many of them. */
-__host__ __device__ int32_t counted_rows(int32_t rows)
+/* Rows of four blocks that count: see tsr_dc_row_counts. */
+__host__ __device__ int32_t counted_rows(int32_t rows, int32_t columns, uint32_t above)
 {
     int32_t count = 0;
-    for (int32_t row = 0; row < rows; row++) count += tsr_dc_row_counts(row, rows);
+    for (int32_t row = 0; row < rows; row++) count += tsr_dc_row_counts(row, rows, columns, above);
     return count;
 }
 
@@ -173,12 +173,15 @@ __global__ void __launch_bounds__(THREADS) k_dc_costs(const tsr_cuda_batch b)
     if (tsr_state_span(state) == 1) return;
     const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
     if (!plan.dc_plane) return;
-    const tsr_tile tile = tsr_tile_place(&b, blockIdx.x - number * b.shape.tiles).tile;
-    const int32_t rows = (tile.height + 3) / 4 / 4, counted = counted_rows(rows);
-    const choice_rows r(memory, (tile.width + 3) / 4, counted);
+    const uint32_t in_plane = blockIdx.x - number * b.shape.tiles, above = in_plane / b.shape.tiles_across;
+    const tsr_tile tile = tsr_tile_place(&b, in_plane).tile;
+    const int32_t columns = (tile.width + 3) / 4, rows = (tile.height + 3) / 4 / 4,
+                  counted = counted_rows(rows, columns, above);
+    if (counted == 0) return;
+    const choice_rows r(memory, columns, counted);
     if (threadIdx.x == 0)
         for (int32_t row = 0, at = 0; row < rows; row++) {
-            if (!tsr_dc_row_counts(row, rows)) continue;
+            if (!tsr_dc_row_counts(row, rows, columns, above)) continue;
             follows[at] = at > 0 && row_of[at - 1] == row - 1;
             row_of[at++] = row;
         }
@@ -256,10 +259,14 @@ __global__ void __launch_bounds__(UNIT_THREADS) k_units_of_dcs(const tsr_cuda_ba
 int tsr_cuda_choose_dcs(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
     const struct tsr_batch_shape &shape = batch->shape;
-    const int32_t columns = (shape.tile_width + 3) / 4, down = (int32_t)(shape.tiles / shape.tiles_across),
-                  last = (int32_t)shape.image.rows - (down - 1) * shape.tile_height;
-    const int32_t rows = tsr_max(counted_rows((shape.tile_height + 3) / 4 / 4), counted_rows((last + 3) / 4 / 4));
-    const size_t shared_bytes = choice_rows::bytes(columns, rows);
+    size_t shared_bytes = 0;
+    for (uint32_t t = 0; t < shape.tiles; t++) {
+        const tsr_tile tile = tsr_tile_place(batch, t).tile;
+        const int32_t columns = (tile.width + 3) / 4;
+        const size_t bytes =
+            choice_rows::bytes(columns, counted_rows((tile.height + 3) / 4 / 4, columns, t / shape.tiles_across));
+        if (bytes > shared_bytes) shared_bytes = bytes;
+    }
     const uint64_t blocks = (uint64_t)((shape.image.columns + 3) / 4) * ((shape.image.rows + 3) / 4);
     TSR_CUDA_TRY(tsr_allow_shared(k_dc_costs, shared_bytes));
     TSR_CUDA_TRY(tsr_launch(k_dc_costs, shape.planes * shape.tiles, THREADS, shared_bytes, stream, *batch));

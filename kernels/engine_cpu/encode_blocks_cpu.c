@@ -67,7 +67,8 @@ static void dc_costs_pass(struct tsr_plane_work *work, uint32_t part, uint32_t n
 {
     struct tsr_encode_space *s = work->space;
     const struct tsr_dc_costs costs =
-        tsr_tile_dc_costs(s->planes[work->number], tsr_tile_at(work->image, work->frame, number), work->choice_q,
+        tsr_tile_dc_costs(s->planes[work->number], tsr_tile_at(work->image, work->frame, number),
+                          number / tsr_tiling_across(tsr_frame_tiling(work->image, work->frame)), work->choice_q,
                           tsr_dc_fraction(work->plane->range), s->scratch + part * s->scratch_bytes);
     s->counts[part].dcs.apart += costs.apart;
     s->counts[part].dcs.plane += costs.plane;

@@ -7,6 +7,7 @@
 #include "kernels/machine/arena.cuh"
 #include "kernels/slices/block_coder.cuh"
 #include "kernels/batch/batch_transform_cuda.h"
+#include "entropy/dc_choice.h"
 #include "entropy/step_classes.h"
 
 namespace
@@ -113,14 +114,13 @@ void lay_results(tsr_cuda_batch &b, uint8_t *base, size_t &used)
     if (by == TSR_BY_RUN_LEVEL) tsr_take_array(b.transform.model, base, used, planes);
     if (by == TSR_BY_PAIRS) tsr_take_array(b.transform.pair_model, base, used, planes);
     if (by == TSR_BY_RANS) tsr_take_array(b.transform.coefficient_model, base, used, planes);
-    if (b.transform.has_dcs) {
-        tsr_take_array(b.transform.dcs.plane, base, used, planes);
-        if (by == TSR_BY_PAIRS) tsr_take_array(b.transform.dcs.pair_model, base, used, planes);
-        if (by == TSR_BY_RANS) tsr_take_array(b.transform.dcs.coefficient_model, base, used, planes);
-    }
+    if (b.transform.has_dcs) tsr_take_array(b.transform.dcs.plane, base, used, planes);
     tsr_take_array(b.shared.payload_offset, base, used, tiles + 1);
     tsr_take_array(b.shared.payload_size, base, used, tiles);
     b.shared.result_bytes = used - results;
+    /* The host copies these only if there are any. */
+    if (b.transform.has_dcs && by == TSR_BY_PAIRS) tsr_take_array(b.transform.dcs.pair_model, base, used, planes);
+    if (b.transform.has_dcs && by == TSR_BY_RANS) tsr_take_array(b.transform.dcs.coefficient_model, base, used, planes);
 }
 
 } // namespace

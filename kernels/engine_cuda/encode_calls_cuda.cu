@@ -5,6 +5,7 @@
 
 #include "calls.cuh"
 #include "kernels/effort.h"
+#include "transform/block/dc_plane.h"
 
 extern "C" {
 #include "kernels/drawn/drawn_cpu.h"
@@ -197,6 +198,26 @@ void finish_frame(void *context, unsigned index)
     job->coded.tile = s.tiles;
 }
 
+/* Bytes of the models of DC planes, which follow the results. */
+size_t dc_model_bytes(const tsr_cuda_batch &b)
+{
+    const size_t each = b.transform.by == TSR_BY_PAIRS ? sizeof(tsr_pair_model) : sizeof(tsr_coefficient_model);
+    return b.transform.has_dcs ? b.shape.planes * each : 0;
+}
+
+/* Where payloads follow in the area, on the way back. */
+size_t payload_place(const tsr_cuda_batch &b)
+{
+    return b.shared.result_bytes + (dc_model_bytes(b) + 15) / 16 * 16;
+}
+
+bool has_dc_planes(const tsr_cuda_batch &results)
+{
+    for (uint32_t p = 0; results.transform.has_dcs && p < results.shape.planes; p++)
+        if (tsr_state_span(results.transform.dcs.plane[p]) > 1) return true;
+    return false;
+}
+
 /* The results as they lie in host memory, from host on. */
 tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
 {
@@ -284,7 +305,7 @@ cudaError_t run(tsr_batch *batch)
     tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, slot->d_bytes);
     batch->encode.launch = tsr_launch_policies[kind.launch_policy];
     batch->results = results_at(batch->encode, batch->host);
-    uint8_t *const payloads = batch->host + b.shared.result_bytes;
+    uint8_t *const payloads = batch->host + payload_place(b);
     batch->host_payloads = payloads;
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
     TSR_CUDA_TRY(copy_in(batch));
@@ -302,6 +323,10 @@ cudaError_t run(tsr_batch *batch)
     const uint64_t payload_bytes = batch->results.b.shared.payload_offset[b.shape.planes * b.shape.tiles];
     if (payload_bytes > b.shared.payload_bytes) return cudaErrorUnknown; /* never, unless the device is broken */
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
+    if (has_dc_planes(batch->results.b))
+        TSR_CUDA_TRY(cudaMemcpyAsync(batch->host + b.shared.result_bytes,
+                                     reinterpret_cast<uint8_t *>(b.shared.frame) + b.shared.result_bytes,
+                                     dc_model_bytes(b), cudaMemcpyDeviceToHost, slot->stream));
     TSR_CUDA_TRY(
         cudaMemcpyAsync(payloads, b.shared.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
@@ -336,7 +361,7 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
                             : "the GPU does not try anchored residuals of colours, as path P does from -5 on";
     call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
     call->frame_bytes = one.b.shape.frame_bytes;
-    const size_t back = one.b.shared.result_bytes + one.b.shared.payload_bytes;
+    const size_t back = payload_place(one.b) + one.b.shared.payload_bytes;
     call->host_each = back > call->frame_bytes ? back : call->frame_bytes;
     return tsr_gather_objection(&tsr_cuda_engine_of(engine)->gathering, call, 0, engine->memory_bytes);
 }

@@ -388,5 +388,6 @@ int main(void)
         cmocka_unit_test(two_steps),      cmocka_unit_test(sides_of_slices), cmocka_unit_test(residuals),
         cmocka_unit_test(damaged_frames), cmocka_unit_test(dc_planes),
     };
+    if (getenv("TSR_TEST")) cmocka_set_test_filter(getenv("TSR_TEST"));
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }
