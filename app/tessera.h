@@ -303,7 +303,7 @@ struct tsr_engine_options {
     int gpu_count;         /* 0: all that can be used */
     uint64_t gpu_memory_bytes; /* of each GPU; 0: half of what is free. A larger frame is the CPU engine's */
     uint64_t expected_bytes;   /* that will be compressed; 0: not known. AUTO starts a GPU only where that pays: from
-                                  28 MB a thread on, 40 at efforts below 4, 5 at 8 and 9. Meanwhile cores work */
+                                  40 MB a thread on, 56 at efforts below 4, 5 at 8 and 9. Meanwhile cores work */
     const struct tsr_compress_options *expected; /* that images will be compressed with, or NULL: its kernels are loaded
                                                     before the first image waits for them */
 };

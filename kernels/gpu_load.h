@@ -32,9 +32,13 @@
 #define TSR_BATCH_BYTES ((size_t)2 << 30)
 #endif
 
-/* Work space of files that wait for a GPU. Most is for the CPU engine and never touched, so it takes no memory. */
+/* Work space of files that wait for a GPU: its bytes and its blocks, of which a file with loss has five. Most is for the
+ * CPU engine and never touched, so it takes no memory. What is not kept is fresh memory for each file. */
 #ifndef TSR_KEPT_BYTES
-#define TSR_KEPT_BYTES ((size_t)2 << 30)
+#define TSR_KEPT_BYTES ((size_t)4 << 30)
+#endif
+#ifndef TSR_KEPT_BLOCKS
+#define TSR_KEPT_BLOCKS 1024
 #endif
 
 /* Pinned memory for rasters: as many slices of 512 x 512 as 16 threads have files at work when they encode. */
@@ -43,10 +47,10 @@
 #endif
 
 /* Files that wait for a GPU, besides those at work: for each thread, at least, at most; and how much memory they may
- * hold. With 16 threads 256 files are at work, enough for batches of 30 slices in the slots for decoding while others
+ * hold. With 16 threads 192 files are at work, enough for batches of 30 slices in the slots for decoding while others
  * are read and written. */
 #ifndef TSR_WAITING_OF_THREAD
-#define TSR_WAITING_OF_THREAD 15
+#define TSR_WAITING_OF_THREAD 11
 #endif
 #ifndef TSR_LEAST_WAITING
 #define TSR_LEAST_WAITING 48

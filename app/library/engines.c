@@ -92,7 +92,7 @@ static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int thr
  * thread. */
 static uint64_t worth_of_thread(const struct tsr_engine_options *options)
 {
-    enum { QUICK = 4, SLOW = 8, LITTLE = 5000000, USUAL = 28000000, MUCH = 40000000 };
+    enum { QUICK = 4, SLOW = 8, LITTLE = 5000000, USUAL = 40000000, MUCH = 56000000 };
     struct tsr_wanted wanted;
     if (!options->expected || tsr_want(options->expected, &wanted, NULL) != TSR_OK) return USUAL;
     const int effort = wanted.coding.effort ? wanted.coding.effort : TSR_EFFORT_DEFAULT;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/gpu_load.h"
+
 void *tsr_take(void *base, size_t *used, size_t bytes)
 {
     void *at = base ? (uint8_t *)base + *used : NULL;
@@ -24,7 +26,6 @@ uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles)
 
 /* ---- Work space ------------------------------------------------------------------------------------------ */
 
-enum { KEPT_BLOCKS = 512 };
 #define KEPT_BYTES ((size_t)256 << 20)
 
 struct block {
@@ -38,7 +39,7 @@ struct block {
 struct cpu_engine {
     struct tsr_engine base;
     pthread_mutex_t lock; /* of all below */
-    struct block blocks[KEPT_BLOCKS];
+    struct block blocks[TSR_KEPT_BLOCKS];
     int places; /* later places have never held a block */
     size_t kept_bytes, kept_wanted;
     uint64_t given;
@@ -68,7 +69,7 @@ static void keep(struct cpu_engine *cpu, void *memory, size_t bytes)
 {
     struct block *place = NULL;
     const size_t limit = own_memory(&cpu->base, cpu->base.memory_bytes);
-    const int places = cpu->places < KEPT_BLOCKS ? cpu->places + 1 : KEPT_BLOCKS;
+    const int places = cpu->places < TSR_KEPT_BLOCKS ? cpu->places + 1 : TSR_KEPT_BLOCKS;
     for (struct block *b = cpu->blocks; b < cpu->blocks + places; b++) {
         const size_t held = b->memory ? b->bytes : 0; /* empty places have given 0: they come first */
         if (b->is_taken || cpu->kept_bytes - held + bytes > limit) continue;
@@ -109,9 +110,12 @@ static void *take_workspace(struct tsr_engine *engine, size_t bytes)
     if (tsr_cpu_workspace_bytes(bytes) > SIZE_MAX / 2) return NULL;
     bytes = (size_t)tsr_cpu_workspace_bytes(bytes);
     pthread_mutex_lock(&cpu->lock);
-    for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places; b++) /* much larger blocks are for others */
-        if (b->memory && !b->is_taken && b->bytes >= bytes && b->bytes / 4 <= bytes && is_better(b, best, processor))
-            best = b;
+    for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places; b++) { /* much larger blocks are for others */
+        if (b->is_taken || b->bytes < bytes || b->bytes / 4 > bytes || !b->memory || !is_better(b, best, processor))
+            continue;
+        best = b;
+        if (b->bytes == bytes && b->processor == processor) break; /* as good as any, and others wait for the lock */
+    }
     if (best) {
         best->is_taken = true;
         best->is_fresh = false;
@@ -336,7 +340,7 @@ static void destroy(struct tsr_engine *engine)
 {
     struct cpu_engine *cpu = (struct cpu_engine *)engine;
     tsr_pool_destroy(engine->pool);
-    for (int i = 0; i < KEPT_BLOCKS; i++) free(cpu->blocks[i].memory);
+    for (int i = 0; i < TSR_KEPT_BLOCKS; i++) free(cpu->blocks[i].memory);
     pthread_mutex_destroy(&cpu->lock);
     free(cpu);
 }

@@ -317,6 +317,7 @@ void *wake_later(void *context)
     tsr_cuda_engine *const engine = static_cast<tsr_cuda_engine *>(context);
     char reason[256]; /* why the CPU engine goes on: nobody has asked for the GPU */
     wake(engine, &engine->choice, reason, sizeof reason);
+    tsr_pool_set_aside(engine->base.pool, false);
     return NULL;
 }
 
@@ -384,7 +385,9 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
     if (choice->wakes_later && choice->count <= TSR_DEVICES_LIMIT && has_driver()) {
         take_choice(engine, choice);
         engine->gathering.claimed = count_claimed(choice);
+        tsr_pool_set_aside(engine->base.pool, true);
         engine->is_waking = tsr_start_thread(&engine->waker, wake_later, engine) == 0;
+        if (!engine->is_waking) tsr_pool_set_aside(engine->base.pool, false);
     }
     if (engine->is_waking || wake(engine, choice, reason, reason_size)) return &engine->base;
     destroy(&engine->base);

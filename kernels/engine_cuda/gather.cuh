@@ -11,8 +11,8 @@
  * are taken from the area.
  *
  * The leader takes the results of calls of one frame, so that the area is free soon and no caller needs a seat to free
- * it. If areas are to spare, such results stay in the area until their callers have written them. Callers of several
- * frames take their own results, over the pool's threads. Only then does a caller wake.
+ * it. If areas are to spare, such results stay in the area until their callers have written or copied them. Callers of
+ * several frames take their own results, over the pool's threads. Only then does a caller wake.
  *
  * Callers rest while they wait (thread_pool.h), so that other threads work on other files. A thread that has a seat
  * never waits here, so there is no deadlock.

@@ -259,7 +259,8 @@ void tell_callers(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_ba
     const bool lends = has_areas_to_spare(g);
     for (tsr_batch_call *call = calls; call; call = call->next) {
         call->error = error;
-        call->is_finished = error != cudaSuccess || (call->frames == 1 && !(call->keeps && lends));
+        const bool waits = call->keeps || batch->kind.decodes; /* a decoded raster is hashed where it was copied */
+        call->is_finished = error != cudaSuccess || (call->frames == 1 && !(waits && lends));
         if (!call->is_finished) continue;
         if (error == cudaSuccess) steps->finish(batch, call);
         finished++;

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE /* sched_getaffinity, adaptive mutexes */
 #include "seats.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,22 @@ bool tsr_pool_start_resting(struct tsr_pool *pool)
         pthread_mutex_unlock(&pool->lock);
     }
     return pool->helpers_limit >= pool->seats;
+}
+
+void tsr_pool_set_aside(struct tsr_pool *pool, bool is_aside)
+{
+    const int count = pool->seats / 8;
+    pthread_mutex_lock(&pool->lock);
+    if (is_aside) {
+        assert(pool->taken == 0); /* the last seats are next */
+        pool->taken = count;
+    }
+    for (int i = 0; !is_aside && i < count; i++) {
+        struct tsr_sleeper seated = {.seat = pool->seats - 1 - i};
+        tsr_unseat(pool, &seated);
+        tsr_wake(pool, tsr_offer_seat(pool));
+    }
+    pthread_mutex_unlock(&pool->lock);
 }
 
 void tsr_pool_destroy(struct tsr_pool *pool)

@@ -23,6 +23,9 @@ struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t restin
 /* Starts the resting threads now. Any thread may call it while work waits for something else. Returns false if the pool
  * has none. */
 bool tsr_pool_start_resting(struct tsr_pool *pool);
+/* Between is_aside = true and false an eighth of the seats stay empty, whose processors others need. The first call
+ * comes before the first run. */
+void tsr_pool_set_aside(struct tsr_pool *pool, bool is_aside);
 void tsr_pool_destroy(struct tsr_pool *pool);
 int tsr_pool_threads(const struct tsr_pool *pool);
 

@@ -181,6 +181,37 @@ static void rest_alone(void *context, unsigned index)
     tsr_pool_resume(r->pool);
 }
 
+/* Pieces at work. Each waits until as many as may be are there; most never goes above that. */
+struct crowd {
+    atomic_int here, most;
+    int wanted;
+};
+
+static void join_crowd(void *context, unsigned index)
+{
+    struct crowd *const c = context;
+    const int here = atomic_fetch_add(&c->here, 1) + 1;
+    (void)index;
+    for (int most = atomic_load(&c->most); here > most && !atomic_compare_exchange_weak(&c->most, &most, here);)
+        continue;
+    while (atomic_load(&c->most) < c->wanted) sched_yield();
+    atomic_fetch_sub(&c->here, 1);
+}
+
+TEST(seats_set_aside)
+{
+    struct tsr_pool *const pool = must(tsr_pool_create_resting(16, 4, 1000));
+    if (tsr_pool_threads(pool) < 16) skip();
+    struct crowd fewer = {.wanted = 14}, all = {.wanted = 16};
+    tsr_pool_set_aside(pool, true);
+    tsr_pool_run(pool, join_crowd, &fewer, 200);
+    assert_int_equal(atomic_load(&fewer.most), 14);
+    tsr_pool_set_aside(pool, false);
+    tsr_pool_run(pool, join_crowd, &all, 200);
+    assert_int_equal(atomic_load(&all.most), 16);
+    tsr_pool_destroy(pool);
+}
+
 /* While resting threads hold too much, no piece begins. At most three rest: two up to just above the bound, and the
  * caller. */
 TEST(resting_is_bounded)
@@ -915,6 +946,7 @@ int main(void)
                                        cmocka_unit_test(work_within_work),
                                        cmocka_unit_test(runs_wait_for_others),
                                        cmocka_unit_test(others_work_meanwhile),
+                                       cmocka_unit_test(seats_set_aside),
                                        cmocka_unit_test(resting_is_bounded),
                                        cmocka_unit_test(woken_with_a_seat),
                                        cmocka_unit_test(who_rested_goes_on),
