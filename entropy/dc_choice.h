@@ -50,14 +50,6 @@ TSR_HD uint32_t tsr_dc_error_cost(int32_t error)
     return e * e * 5 >> 12;
 }
 
-/* Of a magnitude from table[0] on, which has TSR_RATE_MAGNITUDES of them; with its sign. */
-TSR_HD uint32_t tsr_dc_rate(const uint8_t *table, uint32_t magnitude, bool has_sign)
-{
-    const uint32_t most = TSR_RATE_MAGNITUDES - 1;
-    const uint32_t more = magnitude > most ? 2 * TSR_RATE_BIT * (uint32_t)(tsr_bit_width(magnitude) - 4) : 0;
-    return table[magnitude < most ? magnitude : most] + more + (has_sign ? TSR_RATE_BIT : 0);
-}
-
 /* Of one DC: its error, the magnitude of its difference, and those around it. Where DCs are coded, the AC coefficients
  * of the block add to the energy; so neighbours count 27/16 times. */
 TSR_HD uint32_t tsr_dc_cost_apart(int32_t error, uint32_t magnitude, uint32_t w, uint32_t n, uint32_t corners)
@@ -68,7 +60,7 @@ TSR_HD uint32_t tsr_dc_cost_apart(int32_t error, uint32_t magnitude, uint32_t w,
         4;
     const int of_energy = tsr_energy_class(energy < 65535 ? energy : 65535);
     const uint8_t *table = TSR_AT(tsr_rate_of_others) + TSR_RATE_MAGNITUDES * of_energy;
-    return tsr_dc_error_cost(error) + tsr_dc_rate(table, magnitude, magnitude > 0);
+    return tsr_dc_error_cost(error) + tsr_rate_of_magnitude(table, magnitude, magnitude > 0);
 }
 
 /* Of the errors of a block of 16 means: units in the order of the scan; left: units[0] of the block before. seen: what
@@ -94,15 +86,7 @@ TSR_HD uint32_t tsr_dc_rate_of_plane(const struct tsr_magnitudes *seen, const st
 {
     uint16_t energy[TSR_BLOCK_SAMPLES];
     tsr_energies_around(seen - 1, above, above - 1, above + 1, energy);
-    uint32_t cost = TSR_AT(tsr_rate_of_places)[(TSR_BLOCK_SAMPLES + 1) * tsr_block_energy_class(energy) + places];
-    tsr_add_energies(seen, energy);
-    for (int p = places - 1; p >= 0; p--) {
-        const int row = TSR_RATE_MAGNITUDES * tsr_energy_class(energy[p]);
-        const bool is_highest = p == places - 1;
-        cost += is_highest ? tsr_dc_rate(TSR_AT(tsr_rate_of_highest) + row, seen->at[p] - 1u, true)
-                           : tsr_dc_rate(TSR_AT(tsr_rate_of_others) + row, seen->at[p], seen->at[p] > 0);
-    }
-    return cost;
+    return tsr_rate_of_block(seen, places, energy);
 }
 
 #endif

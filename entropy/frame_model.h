@@ -49,6 +49,7 @@ struct tsr_plane_model {
     bool classes;                         /* with lapping: steps by square, and each tile's classes of them */
     bool dc_plane;                        /* with lapping: the DCs are a plane of their own, */
     int32_t dc_qp_index;                  /* whose q this is */
+    bool intra;                           /* with lapping: tiles may be predicted */
     bool pairs;                           /* path T, Huffman: pairs by energy contexts, else run-level symbols */
     int32_t slice_side;                   /* of all but path P with Huffman and rANS, in blocks */
     struct tsr_predictor_model predictor; /* path P; with CAVLC the median edge predictor alone */
@@ -271,8 +272,9 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
         tsr_put_bits(w, TSR_CODER_NUMBERS, 2);
         return;
     }
-    if (plane->classes || plane->dc_plane) {
+    if (plane->classes || plane->dc_plane || plane->intra) {
         tsr_put_bits(w, TSR_CODER_NUMBERS, 2);
+        if (plane->intra) tsr_put_bits(w, 0, 2);
         tsr_put_bits(w, plane->classes, 1);
         tsr_put_bits(w, plane->dc_plane, 1);
     }
@@ -317,6 +319,18 @@ TSR_HD_CALL bool tsr_get_dc_model(struct tsr_bit_reader *r, struct tsr_plane_mod
                         : tsr_get_coefficient_model(r, &plane->dcs.coefficient);
 }
 
+/* What stands in place of the coder's number; returns that. */
+TSR_HD_CALL uint32_t tsr_get_tools(struct tsr_bit_reader *r, struct tsr_plane_model *plane)
+{
+    for (int i = 0; i < 2; i++) {
+        plane->classes = tsr_get_bits(r, 1) != 0;
+        plane->dc_plane = tsr_get_bits(r, 1) != 0;
+        if (plane->classes || plane->dc_plane) break;
+        plane->intra = true;
+    }
+    return tsr_get_bits(r, 2);
+}
+
 /* False where the bits describe no plane of this many values (at most 65536) that this version knows. plane->offset
  * must have room for them. earlier: how many planes before it predictors may refer to. */
 TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier,
@@ -330,7 +344,7 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
     plane->drawn = plane->lossy = plane->pairs = false;
     plane->qp_index = 0;
     plane->coarser_by = plane->coarser_from = 0;
-    plane->lapping = plane->classes = plane->dc_plane = false;
+    plane->lapping = plane->classes = plane->dc_plane = plane->intra = false;
     plane->dc_qp_index = 0;
     plane->slice_side = 0;
     plane->range = plane->span;
@@ -346,12 +360,7 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
     uint32_t coder = tsr_get_bits(r, 2);
     plane->drawn = plane->path == TSR_PATH_PREDICT && coder == TSR_CODER_NUMBERS;
     if (plane->drawn) return !r->overrun;
-    if (plane->path == TSR_PATH_TRANSFORM && coder == TSR_CODER_NUMBERS) { /* its coder follows */
-        plane->classes = tsr_get_bits(r, 1) != 0;
-        plane->dc_plane = tsr_get_bits(r, 1) != 0;
-        if (!plane->classes && !plane->dc_plane) return false;
-        coder = tsr_get_bits(r, 2);
-    }
+    if (plane->path == TSR_PATH_TRANSFORM && coder == TSR_CODER_NUMBERS) coder = tsr_get_tools(r, plane);
     if (coder >= TSR_CODER_NUMBERS) return false;
     plane->coder = tsr_coder_of_number(coder);
     if (plane->path == TSR_PATH_PREDICT) {
@@ -367,9 +376,9 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
         if (plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
         if (plane->qp_index + (int32_t)plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
         plane->lapping = plane->lossy && tsr_get_bits(r, 1);
-        if ((plane->classes || plane->dc_plane) && !plane->lapping) return false;
+        if ((plane->classes || plane->dc_plane || plane->intra) && !plane->lapping) return false;
         plane->pairs = plane->coder == TSR_CODER_HUFFMAN && tsr_get_bits(r, 1);
-        if (plane->dc_plane && !plane->pairs && plane->coder != TSR_CODER_RANS) return false;
+        if ((plane->dc_plane || plane->intra) && !plane->pairs && plane->coder != TSR_CODER_RANS) return false;
     }
     if (tsr_is_of_lanes(plane)) return tsr_get_residual_model(r, &plane->residual, plane->coder == TSR_CODER_RANS);
     const uint32_t side = tsr_get_ue(r);

@@ -105,6 +105,29 @@ TSR_TABLE(int32_t, tsr_error_weight, 2 * TSR_BLOCK_SAMPLES,
           35, 36, 36, 60, 37, 60, 59, 61, 61, 59, 60, 101, 60, 100, 100, 99);
 /* clang-format on */
 
+/* Of a magnitude from table[0] on, which has TSR_RATE_MAGNITUDES of them; with its sign. */
+TSR_HD uint32_t tsr_rate_of_magnitude(const uint8_t *table, uint32_t magnitude, bool has_sign)
+{
+    const uint32_t most = TSR_RATE_MAGNITUDES - 1;
+    const uint32_t more = magnitude > most ? 2 * TSR_RATE_BIT * (uint32_t)(tsr_bit_width(magnitude) - 4) : 0;
+    return table[magnitude < most ? magnitude : most] + more + (has_sign ? TSR_RATE_BIT : 0);
+}
+
+/* Of a block of so many places. seen: its magnitudes; energy: from its neighbours, used up. */
+TSR_HD uint32_t tsr_rate_of_block(const struct tsr_magnitudes *seen, int places, uint16_t energy[TSR_BLOCK_SAMPLES])
+{
+    uint32_t rate = TSR_AT(tsr_rate_of_places)[(TSR_BLOCK_SAMPLES + 1) * tsr_block_energy_class(energy) + places];
+    if (places == 0) return rate;
+    tsr_add_energies(seen, energy);
+    for (int p = places - 1; p >= 0; p--) {
+        const int row = TSR_RATE_MAGNITUDES * tsr_energy_class(energy[p]);
+        const bool is_highest = p == places - 1;
+        rate += is_highest ? tsr_rate_of_magnitude(TSR_AT(tsr_rate_of_highest) + row, seen->at[p] - 1u, true)
+                           : tsr_rate_of_magnitude(TSR_AT(tsr_rate_of_others) + row, seen->at[p], seen->at[p] > 0);
+    }
+    return rate;
+}
+
 /* What a magnitude costs at a place, by its energy class: lambda times rates. As a place below the last one; what one
  * less saves of that (negated); as the last place, beside that; what one less saves there (negated). */
 struct tsr_magnitude_rates {

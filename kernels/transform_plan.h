@@ -16,6 +16,7 @@ enum {
     TSR_EFFORT_TOOLS = 2,        /* lapping, pairs, steps by colour plane */
     TSR_EFFORT_CHOICE = 3,       /* coefficients by rate and distortion: 2 % */
     TSR_EFFORT_DC_PLANES = 5,    /* DCs as a plane of their own: up to half of the coarsest, see EFFORT.md */
+    TSR_EFFORT_INTRA = 7,        /* predicted tiles: 5 to 10 % */
     TSR_EFFORT_CAVLC_BITS = 7,   /* with CAVLC by its own bits: 1 % */
     TSR_EFFORT_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
 };
@@ -48,6 +49,7 @@ struct tsr_transform_plan {
     uint32_t coarser_by, coarser_from;
     bool lapping;     /* arithmetic with fractions, and tiles may be lapped */
     bool classes;     /* of steps, by square */
+    bool intra;       /* tiles may be predicted */
     bool dc_plane;    /* DCs may be a plane of their own, */
     int32_t choice_q; /* whether they are is chosen by this q */
     bool fine;        /* with loss: see TSR_FINE_QP */
@@ -57,12 +59,23 @@ struct tsr_transform_plan {
     int32_t slice_side; /* in blocks */
 };
 
+/* Whether a coding may have a tool of path T that begins at this effort. */
+TSR_HD bool tsr_may_have(const struct tsr_coding *coding, int from)
+{
+    const int effort = coding->effort ? coding->effort : TSR_EFFORT_DEFAULT;
+    return coding->path == TSR_PATH_TRANSFORM && coding->lossy && coding->coder != TSR_CODER_CAVLC && effort >= from;
+}
+
 /* Whether DCs of any plane may be a plane of their own. */
 TSR_HD bool tsr_may_have_dc_planes(const struct tsr_coding *coding)
 {
-    const int effort = coding->effort ? coding->effort : TSR_EFFORT_DEFAULT;
-    return coding->path == TSR_PATH_TRANSFORM && coding->lossy && coding->coder != TSR_CODER_CAVLC &&
-           effort >= TSR_EFFORT_DC_PLANES;
+    return tsr_may_have(coding, TSR_EFFORT_DC_PLANES);
+}
+
+/* Whether tiles may be predicted. */
+TSR_HD bool tsr_may_have_intra(const struct tsr_coding *coding)
+{
+    return tsr_may_have(coding, TSR_EFFORT_INTRA);
 }
 
 /* Of plane p; the same for all tiles of it. */
@@ -88,6 +101,7 @@ TSR_HD struct tsr_transform_plan tsr_transform_plan(const struct tsr_image *imag
     plan.chooses = plan.lossy && effort >= TSR_EFFORT_CHOICE && !plan.fine;
     plan.classes = plan.chooses && coding->tune == TSR_TUNE_SSIM && coding->coder != TSR_CODER_CAVLC;
     plan.dc_plane = plan.chooses && tsr_may_have_dc_planes(coding) && coding->dc_choice != TSR_NO_DC_PLANES;
+    plan.intra = plan.chooses && tsr_may_have_intra(coding);
     plan.choice_q = plan.qp_index;
     if (plan.lossy && coding->dc_choice > 0)
         plan.choice_q = tsr_max(
@@ -115,7 +129,8 @@ TSR_HD void tsr_take_plan(struct tsr_plane_model *plane, const struct tsr_transf
     plane->coarser_from = plan->coarser_from;
     plane->lapping = plan->lapping;
     plane->classes = plan->classes;
-    plane->dc_plane = plan->dc_plane; /* may become false */
+    plane->dc_plane = plan->dc_plane; /* these two may become false */
+    plane->intra = plan->intra;
     plane->pairs = plan->pairs;
     plane->slice_side = plan->slice_side;
 }

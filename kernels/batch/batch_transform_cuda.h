@@ -211,6 +211,7 @@ struct tsr_cuda_batch {
 TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_coding *coding)
 {
     if (coding->path == TSR_PATH_PREDICT && coding->coder != TSR_CODER_CAVLC) return false;
+    if (tsr_may_have_intra(coding)) return false;
     return image->bits_allocated == 8 || image->bits_allocated == 16;
 }
 

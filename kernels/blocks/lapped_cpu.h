@@ -6,7 +6,10 @@
 #include "kernels/machine/isa_cpu.h"
 #include "transform/block/step_classes.h"
 
-enum { TSR_CLASSES_MORE = 8 /* bytes after a tile's classes that may be read */ };
+enum {
+    TSR_CLASSES_MORE = 8, /* bytes after a tile's classes that may be read */
+    TSR_TILE_INTRA = 2    /* the lapping byte of predicted tiles */
+};
 
 /* q of a plane's blocks; those that begin at this sample of the plane or later have one higher by coarser_by. classes:
  * of the tile's squares, row by row, with room for TSR_CLASSES_MORE; NULL: all have the plane's step. dcs: means of the

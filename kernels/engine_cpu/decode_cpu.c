@@ -7,6 +7,7 @@
 #include "bands_cpu.h"
 #include "engine_cpu.h"
 #include "in_order_cpu.h"
+#include "kernels/blocks/intra_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "transform/block/dc_plane.h"
 #include "kernels/slices/coefficients_cpu.h"
@@ -63,6 +64,13 @@ static size_t dcs_room(int32_t width, int32_t height)
     return tsr_tile_coefficients(width, height) / TSR_BLOCK_SAMPLES * sizeof(int32_t);
 }
 
+/* The bytes that restoring a predicted tile takes. */
+static size_t restored_room(int32_t width, int32_t height)
+{
+    const size_t bytes = tsr_intra_restored_bytes(width, height), lapped = tsr_lapped_scratch_bytes(width);
+    return bytes > lapped ? bytes - lapped : 0; /* it has the room of the rows that lapping needs */
+}
+
 /* The bytes of scratch that a thread needs for a tile: row buffers, or the tile's coefficients. */
 static size_t scratch_of(int32_t width, int32_t height)
 {
@@ -70,10 +78,10 @@ static size_t scratch_of(int32_t width, int32_t height)
     const size_t lanes_bytes = tsr_decode_scratch_bytes(width, height) + TSR_REFERENCES_LIMIT * padded_bytes,
                  drawn_bytes = tsr_drawn_scratch_bytes(width, height);
     const size_t rows_bytes = lanes_bytes > drawn_bytes ? lanes_bytes : drawn_bytes;
-    const size_t coefficients_bytes = tsr_tile_coefficients(width, height) * sizeof(int32_t) +
-                                      tsr_lapped_scratch_bytes(width) +
-                                      (size_t)tsr_squares_along(width) * (size_t)tsr_squares_along(height) +
-                                      TSR_CLASSES_MORE + dcs_room(width, height);
+    const size_t coefficients_bytes =
+        tsr_tile_coefficients(width, height) * sizeof(int32_t) + tsr_lapped_scratch_bytes(width) +
+        (size_t)tsr_squares_along(width) * (size_t)tsr_squares_along(height) + TSR_CLASSES_MORE +
+        dcs_room(width, height) + tsr_intra_map_bytes(width, height) + restored_room(width, height);
     return ((rows_bytes > coefficients_bytes ? rows_bytes : coefficients_bytes) + CACHE_LINE - 1) / CACHE_LINE *
            CACHE_LINE;
 }
@@ -255,7 +263,7 @@ static bool decode_predicted_tile(struct frame_work *work, int number, struct ts
 /* What decoding a tile's coefficients needs besides room for them. */
 struct tile_scratch {
     int32_t *coefficients, *dcs;
-    uint8_t *classes;
+    uint8_t *classes, *map;
     void *lapped;
 };
 
@@ -265,7 +273,9 @@ static struct tile_scratch tile_scratch(struct tsr_tile tile, void *scratch)
     s.coefficients = scratch;
     s.dcs = s.coefficients + tsr_tile_coefficients(tile.width, tile.height);
     s.lapped = (uint8_t *)s.dcs + dcs_room(tile.width, tile.height);
-    s.classes = (uint8_t *)s.lapped + tsr_lapped_scratch_bytes(tile.width);
+    s.classes = (uint8_t *)s.lapped + tsr_lapped_scratch_bytes(tile.width) + restored_room(tile.width, tile.height);
+    s.map =
+        s.classes + (size_t)tsr_squares_along(tile.width) * (size_t)tsr_squares_along(tile.height) + TSR_CLASSES_MORE;
     return s;
 }
 
@@ -309,15 +319,19 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     if (plane->drawn) return tsr_decode_drawn_tile(payload, size, plane->range, samples, tile, scratch);
     if (tsr_is_of_lanes(plane)) return decode_predicted_tile(work, number, tile, payload, size, scratch);
     const struct tile_scratch of = tile_scratch(tile, scratch);
-    bool lapped = false;
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+    const struct tsr_intra_map map = {of.map, grid.columns, grid.rows};
+    bool lapped = false, intra = false;
     if (plane->lapping) {
         size_t at = 1;
-        if (size == 0 || payload[0] > 1) return false;
-        lapped = payload[0] != 0;
+        if (size == 0 || payload[0] > (plane->intra ? TSR_TILE_INTRA : 1)) return false;
+        lapped = payload[0] == 1;
+        intra = payload[0] == TSR_TILE_INTRA;
         if (plane->classes && !tsr_get_class_string(payload, size, &at, of.classes, tsr_squares_along(tile.width),
                                                     tsr_squares_along(tile.height)))
             return false;
-        if (plane->dc_plane && !decode_dcs(plane, tables, tile, payload, size, &at, &of)) return false;
+        if (intra && !tsr_get_intra_string(payload, size, &at, &map)) return false;
+        if (plane->dc_plane && !intra && !decode_dcs(plane, tables, tile, payload, size, &at, &of)) return false;
         payload += at;
         size -= at;
     }
@@ -336,6 +350,8 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
                                               plane->classes ? of.classes : NULL,
                                               plane->dc_plane ? of.dcs : NULL,
                                               tsr_dc_fraction(plane->range)};
+        if (intra) tsr_intra_inverse(of.coefficients, tile, steps, plane->range, of.map, samples, of.lapped);
+        if (intra) return true;
         return tsr_lapped_inverse(of.coefficients, tile, steps, lapped, plane->range, samples, of.lapped);
     }
     const struct tsr_block_coding blocks = {plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "entropy/intra_choice.h"
+#include "kernels/blocks/intra_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "kernels/transform_plan.h"
 #include "transform/block/dc_plane.h"
@@ -97,6 +99,47 @@ static void choose_dc_plane(struct tsr_plane_work *work)
         work->plane->dc_qp_index = tsr_dc_q(work->plane->qp_index, tsr_dc_fraction(work->plane->range));
 }
 
+/* What a tile costs as it is, in 1/16 bit, with its errors. scratch is used up. */
+static uint64_t cost_of_lapped(struct tsr_plane_work *work, uint32_t part, uint32_t number,
+                               struct tsr_block_steps steps)
+{
+    struct tsr_encode_space *s = work->space;
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number), dcs = dcs_of_tile(work, number);
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+    void *scratch = s->scratch + part * s->scratch_bytes;
+    int32_t *other = s->other_coefficients + part * s->tile_coefficients;
+    uint16_t *restored = s->restored + part * s->tile_coefficients;
+    const int32_t *of_dcs = s->dc_coefficients + number * s->tile_dc_coefficients;
+    uint64_t cost = tsr_intra_rate_of_tile(s->coefficients + number * s->tile_coefficients, tile, scratch);
+    if (steps.dcs) {
+        cost += tsr_intra_rate_of_tile(of_dcs, dcs, scratch);
+        memcpy(other, of_dcs, tsr_tile_coefficients(dcs.width, dcs.height) * sizeof *other);
+        if (!tsr_inverse_dcs(other, dcs, work->plane->dc_qp_index, steps.dcs, scratch)) return UINT64_MAX;
+    }
+    const struct tsr_tile own = {0, tile.width, tile.height, 4 * (size_t)grid.columns};
+    memcpy(other, s->coefficients + number * s->tile_coefficients,
+           tsr_tile_coefficients(tile.width, tile.height) * sizeof *other);
+    if (!tsr_lapped_inverse(other, own, steps, s->lapped[number] != 0, work->plane->range, restored, scratch))
+        return UINT64_MAX;
+    return cost + tsr_intra_errors_of_tile(s->planes[work->number], tile, steps, work->lambda, restored);
+}
+
+/* A tile is predicted where that costs less, by more than what the tables of two ways cost. */
+static void choose_intra(struct tsr_plane_work *work, uint32_t part, uint32_t number, struct tsr_block_steps steps)
+{
+    struct tsr_encode_space *s = work->space;
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    int32_t *coefficients = s->coefficients + number * s->tile_coefficients,
+            *other = s->other_coefficients + part * s->tile_coefficients;
+    const uint64_t lapped = cost_of_lapped(work, part, number, steps);
+    const uint64_t predicted =
+        tsr_intra_forward(s->planes[work->number], tile, steps, work->plane->range, work->lambda, other,
+                          s->intra_maps + number * s->tile_blocks_four, s->scratch + part * s->scratch_bytes);
+    if (lapped <= predicted + (predicted >> TSR_INTRA_MARGIN_SHIFT) + TSR_INTRA_MARGIN) return;
+    s->lapped[number] = TSR_TILE_INTRA;
+    memcpy(coefficients, other, tsr_tile_coefficients(tile.width, tile.height) * sizeof *other);
+}
+
 /* With loss and lapping: lapped or not, what seems to cost less. */
 static void lapped_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile_number)
 {
@@ -120,10 +163,12 @@ static void lapped_pass(struct tsr_plane_work *work, uint32_t part, uint32_t til
     if (!lapped) tsr_lapped_forward(samples, tile, steps, false, coefficients, scratch);
     s->lapped[tile_number] = lapped;
     tsr_choose_coefficients(coefficients, tile, lapped, work->lambda, work->cavlc_bits, scratch);
-    if (!plane->dc_plane) return;
-    coefficients = s->dc_coefficients + tile_number * s->tile_dc_coefficients;
-    tsr_forward_dcs(steps.dcs, dcs_of_tile(work, tile_number), plane->dc_qp_index, coefficients, scratch);
-    tsr_choose_coefficients(coefficients, dcs_of_tile(work, tile_number), false, work->lambda, false, scratch);
+    if (plane->dc_plane) {
+        coefficients = s->dc_coefficients + tile_number * s->tile_dc_coefficients;
+        tsr_forward_dcs(steps.dcs, dcs_of_tile(work, tile_number), plane->dc_qp_index, coefficients, scratch);
+        tsr_choose_coefficients(coefficients, dcs_of_tile(work, tile_number), false, work->lambda, false, scratch);
+    }
+    if (plane->intra) choose_intra(work, part, tile_number, steps);
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------------------- */
@@ -168,6 +213,7 @@ static void count_entries_pass(struct tsr_plane_work *work, uint32_t part, uint3
 static void count_dc_entries_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile)
 {
     struct tsr_encode_space *s = work->space;
+    if (s->lapped[tile] == TSR_TILE_INTRA) return;
     tsr_count_entries(s->dc_coefficients + tile * s->tile_dc_coefficients, dcs_of_tile(work, tile), work->dcs,
                       &s->counts[part].entries, s->dc_entries + tile * s->tile_dc_coefficients, s->tile_dc_coefficients,
                       s->scratch + part * s->scratch_bytes);
@@ -180,6 +226,7 @@ static int magnitude_shift_of(const struct tsr_plane_work *work, bool dcs)
     const struct tsr_encode_space *s = work->space;
     uint64_t sum = 0, count = 0;
     for (uint32_t t = 0; t < work->tiles; t++) {
+        if (dcs && s->lapped[t] == TSR_TILE_INTRA) continue;
         const struct tsr_tile tile = dcs ? dcs_of_tile(work, t) : tsr_tile_at(work->image, work->frame, t);
         const int32_t *coefficients =
             dcs ? s->dc_coefficients + t * s->tile_dc_coefficients : s->coefficients + t * s->tile_coefficients;
@@ -187,7 +234,7 @@ static int magnitude_shift_of(const struct tsr_plane_work *work, bool dcs)
              i += TSR_MAGNITUDE_STEP * TSR_BLOCK_SAMPLES)
             for (int p = 1; p < TSR_BLOCK_SAMPLES; p++, count++) sum += (uint32_t)tsr_abs(coefficients[i + (size_t)p]);
     }
-    return tsr_magnitude_shift(sum, count);
+    return count > 0 ? tsr_magnitude_shift(sum, count) : 0;
 }
 
 static void train_pairs(struct tsr_plane_work *work, int shift, struct tsr_pair_model *model, tsr_pair_codes *codes)
@@ -242,6 +289,18 @@ static void train_entries(struct tsr_plane_work *work, bool dcs)
                    dcs ? s->dc_codes.coefficient_codes : s->coefficient_codes);
 }
 
+/* What no tile has the plane does not have. */
+static void settle_ways(struct tsr_plane_work *work)
+{
+    bool any = false, all = true;
+    for (uint32_t t = 0; t < work->tiles; t++) {
+        any |= work->space->lapped[t] == TSR_TILE_INTRA;
+        all &= work->space->lapped[t] == TSR_TILE_INTRA;
+    }
+    work->plane->intra = any;
+    work->plane->dc_plane &= !all;
+}
+
 void tsr_make_coefficients(struct tsr_plane_work *work)
 {
     const struct tsr_plane_model *plane = work->plane;
@@ -259,6 +318,7 @@ void tsr_make_coefficients(struct tsr_plane_work *work)
     if (plane->dc_plane) choose_dc_plane(work);
     if (plane->classes) choose_classes(work);
     tsr_run_pass(work, plane->lapping ? lapped_pass : blocks_pass);
+    if (plane->intra) settle_ways(work);
     if (plane->coder == TSR_CODER_RANS || plane->pairs)
         train_entries(work, false);
     else if (plane->coder == TSR_CODER_HUFFMAN)
@@ -291,8 +351,8 @@ static size_t code_slices(const struct tsr_plane_work *work, uint32_t part, uint
                            huffman ? &plane->run_level : NULL, payload, capacity);
 }
 
-/* Whether a block of the square at x, y has an AC coefficient that is not 0. */
-static bool is_square_in_use(const int32_t *coefficients, struct tsr_block_grid grid, int32_t x, int32_t y)
+/* Whether a block of the square at x, y has a coefficient that is not 0, from this place on. */
+static bool is_square_in_use(const int32_t *coefficients, struct tsr_block_grid grid, int32_t x, int32_t y, int first)
 {
     const int32_t row_end = tsr_min(grid.rows, TSR_CLASS_BLOCKS * (y + 1)),
                   column_end = tsr_min(grid.columns, TSR_CLASS_BLOCKS * (x + 1));
@@ -301,20 +361,20 @@ static bool is_square_in_use(const int32_t *coefficients, struct tsr_block_grid 
         for (int32_t column = TSR_CLASS_BLOCKS * x; column < column_end; column++) {
             const int32_t *block =
                 coefficients + ((size_t)row * (size_t)grid.columns + (size_t)column) * TSR_BLOCK_SAMPLES;
-            for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) any |= (uint32_t)block[p];
+            for (int p = first; p < TSR_BLOCK_SAMPLES; p++) any |= (uint32_t)block[p];
         }
     return any != 0;
 }
 
-/* A square without AC coefficients gets the class that costs least. */
-static void settle_classes(const int32_t *coefficients, struct tsr_tile tile, uint8_t *classes)
+/* A square without coefficients that its class is for gets the class that costs least. */
+static void settle_classes(const int32_t *coefficients, struct tsr_tile tile, int first, uint8_t *classes)
 {
     const int32_t columns = tsr_squares_along(tile.width), rows = tsr_squares_along(tile.height);
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
     for (int32_t y = 0; y < rows; y++) {
         uint8_t *row = classes + (size_t)y * (size_t)columns;
         for (int32_t x = 0; x < columns; x++)
-            if (!is_square_in_use(coefficients, grid, x, y))
+            if (!is_square_in_use(coefficients, grid, x, y, first))
                 row[x] = (uint8_t)tsr_class_context(row, y > 0 ? row - columns : NULL, x).predicted;
     }
 }
@@ -355,12 +415,19 @@ static size_t put_head(const struct tsr_plane_work *work, uint32_t part, uint32_
     const struct tsr_encode_space *s = work->space;
     const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
     if (capacity == 0) return 0;
+    const bool is_intra = s->lapped[number] == TSR_TILE_INTRA;
     payload[0] = s->lapped[number];
     size_t head = 1;
     if (work->plane->classes) {
-        settle_classes(s->coefficients + number * s->tile_coefficients, tile, classes_of_tile(s, number));
+        settle_classes(s->coefficients + number * s->tile_coefficients, tile, is_intra ? 0 : 1,
+                       classes_of_tile(s, number));
         head = tsr_put_class_string(classes_of_tile(s, number), tsr_squares_along(tile.width),
                                     tsr_squares_along(tile.height), payload, 1, capacity);
+    }
+    if (is_intra && head > 0) {
+        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+        const struct tsr_intra_map map = {s->intra_maps + number * s->tile_blocks_four, grid.columns, grid.rows};
+        return tsr_put_intra_string(&map, payload, head, capacity);
     }
     if (!work->plane->dc_plane || head == 0) return head;
     const size_t dcs = head < capacity ? put_dcs(work, part, number, payload + head, capacity - head) : 0;

@@ -5,6 +5,7 @@
 #include "train_plane_cpu.h"
 #include "encode_drawn_cpu.h"
 #include "encode_residuals_cpu.h"
+#include "kernels/blocks/intra_cpu.h"
 #include "kernels/drawn/drawn_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "bands_cpu.h"
@@ -27,6 +28,7 @@ static size_t scratch_bytes(int32_t width, int32_t height, const struct tsr_tili
     most = larger(most, tsr_lapped_scratch_bytes(width));
     most = larger(most, tsr_choose_scratch_bytes(width));
     most = larger(most, tsr_dc_choice_scratch_bytes(width));
+    most = larger(most, tsr_intra_scratch_bytes(width, height));
     most = larger(most, tsr_coefficients_scratch_bytes(TSR_LARGE_SLICE_BLOCKS));
     if (drawn) most = larger(most, tsr_drawn_scratch_bytes(drawn->tile_width, drawn->tile_height));
     return (most + 63) / 64 * 64;
@@ -96,7 +98,7 @@ static void lay_out_symbols(struct tsr_encode_space *s, const struct tsr_image *
     s->entries = use.entries ? tsr_take(base, used, coefficients * sizeof(uint32_t)) : NULL;
 }
 
-/* Rooms of the DC planes of tiles. */
+/* Rooms of the DC planes of tiles, and of predicted tiles. */
 static void lay_out_dcs(struct tsr_encode_space *s, struct parts_in_use use, size_t tiles, size_t parts, void *base,
                         size_t *used)
 {
@@ -104,6 +106,11 @@ static void lay_out_dcs(struct tsr_encode_space *s, struct parts_in_use use, siz
     s->dc_coefficients =
         use.dcs ? tsr_take(base, used, tiles * s->tile_dc_coefficients * sizeof *s->dc_coefficients) : NULL;
     s->dc_entries = use.dcs ? tsr_take(base, used, tiles * s->tile_dc_coefficients * sizeof *s->dc_entries) : NULL;
+    s->tile_blocks_four = s->tile_coefficients / TSR_BLOCK_SAMPLES;
+    s->other_coefficients =
+        use.dcs ? tsr_take(base, used, parts * s->tile_coefficients * sizeof *s->other_coefficients) : NULL;
+    s->restored = use.dcs ? tsr_take(base, used, parts * s->tile_coefficients * sizeof *s->restored) : NULL;
+    s->intra_maps = use.dcs ? tsr_take(base, used, tiles * s->tile_blocks_four) : NULL;
 }
 
 /* Lays the space out for a coding, of which cut has the sides of tiles; returns its size. Sums stay far below 2^63 for

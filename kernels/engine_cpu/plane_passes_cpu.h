@@ -52,7 +52,7 @@ struct tsr_encode_space {
     uint16_t *lists[3];
     struct tsr_merge_work *merge;
     struct tsr_huffman_work *huffman;
-    uint8_t *lapped;    /* by tile, of the plane at work */
+    uint8_t *lapped;    /* the lapping byte, by tile, of the plane at work */
     uint32_t *textures; /* of squares, tile_squares a tile, of the plane at work; */
     uint8_t *classes;   /* their classes, tile_squares and TSR_CLASSES_MORE a tile. NULL without */
     size_t tile_squares;
@@ -60,6 +60,10 @@ struct tsr_encode_space {
     int32_t *dc_coefficients; /* of the DC planes of tiles, of the plane at work, tile_dc_coefficients each; */
     uint32_t *dc_entries;     /* as entries. NULL without */
     size_t tile_dcs, tile_dc_coefficients;
+    int32_t *other_coefficients; /* of the tile at work, by part: as lapped, while it is predicted; */
+    uint8_t *intra_maps;         /* of the plane at work, tile_blocks_four a tile; */
+    uint16_t *restored;          /* of the tile at work, by part. NULL without */
+    size_t tile_blocks_four;
     tsr_code_table *codes;
     tsr_rans_table *rans_codes;
     struct tsr_value_codes *value_codes;

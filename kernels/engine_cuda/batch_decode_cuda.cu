@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
         const tsr_plane_model *plane = &model->plane[p];
         if (!tsr_is_coded(plane)) continue;
         if (!(tsr_is_of_lanes(plane) ? b.has_lanes && (!plane->predictor.anchored || tsr_cuda_decodes_anchors(&b.image))
-                                     : b.has_transform && !plane->drawn))
+                                     : b.has_transform && !plane->drawn && !plane->intra))
             state.state = TSR_DECODE_ELSEWHERE;
     }
     b.frame[frame] = state;

@@ -254,6 +254,8 @@ def coders(build):
     if has_tune():
         ours["rANS -5"]["tune"] = ours["CAVLC -1"]["tune"] = "psnr"
         ours["rANS -5, ssim"] = {"effort": 5, "coder": "rans", "tune": "ssim"}
+        ours["rANS -9"] = {"effort": 9, "coder": "rans", "tune": "psnr"}
+        ours["rANS -9, ssim"] = {"effort": 9, "coder": "rans", "tune": "ssim"}
     table = {REFERENCE: Coder(pillow(jpeg), pillow_decode, QUALITIES, "progressive, optimised, 4:4:4")}
     for name, options in ours.items():
         coder = Tessera(build, **options)

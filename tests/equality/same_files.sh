@@ -63,7 +63,7 @@ encode()
     # shellcheck disable=SC2046 # numbers
     set -- $(tell "$at/cuda.json") $(tell "$at/test.json")
     case $name in
-    *'DC planes'*) ;; # the GPU leaves them to the CPU
+    *'predicted tiles'*) ;; # the GPU leaves them to the CPU
     *)
         [ "$3" -gt 0 ] || faults="$faults; nothing ran on the GPU"
         [ "${10}" -gt 0 ] || faults="$faults; nothing was decoded on the GPU"
@@ -79,8 +79,8 @@ encode()
     cat "$at.line"
 }
 
-# planes EFFORT CODER: the end of a lossy coding's name, if its frames may have DC planes.
-planes() { [ "$1" -lt 7 ] || [ "$2" = cavlc ] || echo ", DC planes"; }
+# ways EFFORT CODER: the end of a lossy coding's name, if its frames may have predicted tiles.
+ways() { [ "$1" -lt 7 ] || [ "$2" = cavlc ] || echo ", predicted tiles"; }
 
 # The codings, one a line: the name, a semicolon, the options.
 list_codings()
@@ -95,7 +95,7 @@ list_codings()
                     1 | 5 | 9) ;;
                     *) [ "$qp" = "$1" ] || continue ;;
                     esac
-                    echo "QP $qp, $coder, effort $effort$(planes $effort $coder); -$effort --qp $qp --coder $coder"
+                    echo "QP $qp, $coder, effort $effort$(ways $effort $coder); -$effort --qp $qp --coder $coder"
                 done
             done
         done
@@ -109,11 +109,11 @@ list_codings()
             echo "path T, $coder, effort $effort; -$effort --path transform --coder $coder"
             for qp in "$@"; do echo "QP $qp, $coder, effort $effort; -$effort --qp $qp --coder $coder"; done
         done
-        for effort in 2 7; do echo "QP $1, $coder, effort $effort$(planes $effort $coder); -$effort --qp $1 --coder $coder"; done
+        for effort in 2 7; do echo "QP $1, $coder, effort $effort$(ways $effort $coder); -$effort --qp $1 --coder $coder"; done
     done
     echo "path P, cavlc; --path predict --coder cavlc"
     for effort in 2 5 9; do
-        for coder in huffman rans; do echo "QP $1 for SSIM, $coder, effort $effort$(planes $effort $coder); -$effort --qp $1 --tune ssim --coder $coder"; done
+        for coder in huffman rans; do echo "QP $1 for SSIM, $coder, effort $effort$(ways $effort $coder); -$effort --qp $1 --tune ssim --coder $coder"; done
     done
     for effort in 1 2 3 5 7 9; do
         echo "path P, huffman, effort $effort; -$effort --path predict --coder huffman"

@@ -92,7 +92,7 @@ static void check_coding(struct rng *r, const struct tsr_image *image, const str
     for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, (content + (int)f) % CONTENTS, rasters + f * bytes);
     struct coded_frames c = code_frames(cpu, image, coding, rasters, frames, NULL);
     const uint32_t done = check_decoding(&c);
-    if (image->bits_allocated == 8 || image->bits_allocated == 16)
+    if (!tsr_may_have_intra(coding) && (image->bits_allocated == 8 || image->bits_allocated == 16))
         expect(done == frames, "%u of %u frames on the GPU", done, frames);
     free_frames(&c);
     free(rasters);

@@ -225,6 +225,7 @@ static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image
     struct tsr_coding coding = {
         .path = TSR_PATH_TRANSFORM, .coder = coders[number % 3], .effort = efforts[number / 6 % 4]};
     coding.lossy = number / 3 % 2;
+    if (tsr_may_have_intra(&coding)) coding.effort = 6; /* predicted tiles are the CPU's */
     if (coding.lossy) coding.qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
     if (coding.lossy && rng_below(r, 2)) coding.tune = TSR_TUNE_SSIM;
     return coding;

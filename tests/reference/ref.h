@@ -353,7 +353,7 @@ struct ref_plane_model { /* 6.4 */
     uint32_t minimum, range;
     uint16_t *offset; /* null if not packed */
     unsigned path, coder;
-    bool lossy, lapping, classes, dc_plane;
+    bool lossy, lapping, classes, dc_plane, intra;
     unsigned q, coarser_by, slice_side;
     uint32_t coarser_from;
     struct ref_predictor_model *predictor;
@@ -402,12 +402,18 @@ bool ref_drawn_tile(const struct ref_plane_model *plane, uint32_t width, uint32_
 
 /* ---- 8. Path T (ref_transform.c) ---- */
 
-extern const uint8_t ref_zigzag[16]; /* 8.4 */
+extern const uint8_t ref_zigzag[16];   /* 8.4 */
+extern const int32_t ref_scale[48][3]; /* 8.2 */
 /* 8.5: all coefficients of a piece, for the tile's blocks row by row, in memory of ref_alloc(). */
 bool ref_read_slices(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
                      size_t size, int32_t (**levels)[16]);
 /* first: the number of the tile's upper left sample in its plane, which has this many columns. */
 bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, uint32_t columns,
                         uint32_t first, const uint8_t *piece, size_t size, uint16_t *x);
+/* INTRA.md (ref_intra.c): the modes of a tile's blocks; its samples. */
+bool ref_read_modes(struct ref_bytes *b, size_t columns, size_t rows, uint8_t **modes);
+void ref_intra_tile(const struct ref_plane_model *plane, const uint8_t *classes, const uint8_t *modes,
+                    int32_t (*levels)[16], uint32_t width, uint32_t height, uint32_t plane_columns, uint32_t first,
+                    uint16_t *samples);
 
 #endif

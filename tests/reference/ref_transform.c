@@ -6,7 +6,7 @@ const uint8_t ref_zigzag[16] = {0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14
 
 /* 8.2 */
 // clang-format off
-static const int32_t scale[48][3] = {
+const int32_t ref_scale[48][3] = {
     {10321, 6528, 4129}, {10471, 6623, 4189}, {10624, 6719, 4249}, {10778, 6817, 4311},
     {10935, 6916, 4374}, {11094, 7017, 4438}, {11255, 7119, 4502}, {11419, 7222, 4568},
     {11585, 7327, 4634}, {11754, 7434, 4701}, {11925, 7542, 4770}, {12098, 7652, 4839},
@@ -108,7 +108,7 @@ static void restore_lossy(const struct ref_plane_model *plane, unsigned q, const
     int64_t z[4][4], half[4][4];
     for (unsigned p = 0; p < 16; p++) {
         unsigned i = ref_zigzag[p] / 4, j = ref_zigzag[p] % 4;
-        z[i][j] = block[p] * ((int64_t)scale[q % 48][i % 2 + j % 2] << q / 48);
+        z[i][j] = block[p] * ((int64_t)ref_scale[q % 48][i % 2 + j % 2] << q / 48);
     }
     for (unsigned i = 0; i < 4; i++) /* half = C' Z */
         for (unsigned j = 0; j < 4; j++) {
@@ -141,7 +141,7 @@ static void restore_fine(unsigned q, unsigned class, const int32_t *block, const
     int64_t z[4][4];
     for (unsigned p = 0; p < 16; p++) {
         unsigned i = ref_zigzag[p] / 4, j = ref_zigzag[p] % 4;
-        int64_t step = scale[q % 48][i % 2 + j % 2], limit = (int64_t)1 << (p == 0 ? 26 : 24);
+        int64_t step = ref_scale[q % 48][i % 2 + j % 2], limit = (int64_t)1 << (p == 0 ? 26 : 24);
         if (p > 0) step = (step * ratio[class] + 128) >> 8;
         int64_t v = block[p] * (step << q / 48);
         z[i][j] = clamp((v + (1 << 8)) >> 9, -limit, limit);
@@ -288,10 +288,10 @@ bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uin
                         uint32_t first, const uint8_t *piece, size_t size, uint16_t *x)
 {
     int32_t(*levels)[16];
-    bool lapped = plane->lapping && piece[0] == 1;
-    uint8_t *classes = NULL;
+    bool lapped = plane->lapping && piece[0] == 1, intra = plane->lapping && piece[0] == 2;
+    uint8_t *classes = NULL, *modes = NULL;
     if (plane->lapping) {
-        if (piece[0] > 1) return ref_fail("a piece does not say whether it is lapped");
+        if (piece[0] > 1 + plane->intra) return ref_fail("a piece does not say whether it is lapped");
         piece++;
         size--;
     }
@@ -302,14 +302,24 @@ bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uin
         size -= b.at;
     }
     int64_t *dcs = NULL;
-    if (plane->dc_plane) {
+    size_t columns = ((size_t)width + 3) / 4, rows = ((size_t)height + 3) / 4;
+    if (intra) {
+        struct ref_bytes b = {.data = piece, .size = size};
+        if (!ref_read_modes(&b, columns, rows, &modes)) return false;
+        piece += b.at;
+        size -= b.at;
+    }
+    if (plane->dc_plane && !intra) {
         struct ref_bytes b = {.data = piece, .size = size};
         if (!read_dcs(plane, &b, width, height, &dcs)) return false;
         piece += b.at;
         size -= b.at;
     }
     if (!ref_read_slices(plane, width, height, piece, size, &levels)) return false;
-    size_t columns = ((size_t)width + 3) / 4, rows = ((size_t)height + 3) / 4;
+    if (intra) {
+        ref_intra_tile(plane, classes, modes, levels, width, height, plane_columns, first, x);
+        return true;
+    }
     for (size_t n = 0; n < columns * rows && dcs; n++)
         if (levels[n][0] != 0) return ref_fail("a DC stands beside the DC plane");
     if (!dcs && !add_predictions(levels, columns, rows)) return false;

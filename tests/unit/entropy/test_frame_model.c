@@ -173,6 +173,7 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits,
         if (rng_below(r, 3) == 0) plane->coder = TSR_CODER_RANS;
         plane->pairs = plane->coder == TSR_CODER_HUFFMAN && rng_below(r, 2);
         plane->dc_plane = plane->lapping && (plane->pairs || plane->coder == TSR_CODER_RANS) && rng_below(r, 2);
+        plane->intra = plane->lapping && (plane->pairs || plane->coder == TSR_CODER_RANS) && rng_below(r, 2);
         if (plane->dc_plane) plane->dc_qp_index = rng_between(r, 0, TSR_QP_INDEX_LIMIT);
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
@@ -317,6 +318,7 @@ TEST(models_round_trip)
             assert_int_equal(a->classes, b->classes);
             assert_int_equal(a->pairs, b->pairs);
             assert_int_equal(a->dc_plane, b->dc_plane);
+            assert_int_equal(a->intra, b->intra);
             assert_int_equal(a->dc_qp_index, b->dc_qp_index);
             if (a->coder == TSR_CODER_CAVLC) continue;
             if (a->dc_plane)
@@ -357,8 +359,8 @@ TEST(classes_without_lapping)
     }
 }
 
-/* FORMAT.md 6.4: DC planes are lapped planes' with rANS or pairs, their q has a limit, and a coder of 3 says something.
- */
+/* FORMAT.md 6.4: DC planes and predicted tiles are lapped planes' with rANS or pairs, and the q of DC planes has a
+ * limit. */
 TEST(wrong_dc_planes)
 {
     struct rng r = {77};
@@ -375,8 +377,10 @@ TEST(wrong_dc_planes)
         tried[which]++;
         if (which == 0)
             plane->dc_qp_index = rng_between(&r, TSR_QP_INDEX_LIMIT + 1, 1023);
-        else
+        else if (rng_below(&r, 2))
             plane->dc_plane = true;
+        else
+            plane->intra = true;
         memset(bytes, 0, sizeof bytes);
         struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
         tsr_put_frame_model(&w, &image, &model);
@@ -414,6 +418,7 @@ TEST(damaged_models)
             assert_in_range(plane->qp_index, 0, TSR_QP_INDEX_LIMIT - plane->coarser_by);
             assert_true(!plane->classes || plane->range == 1 || plane->lapping);
             assert_true(!plane->dc_plane || plane->range == 1 || plane->lapping);
+            assert_true(!plane->intra || plane->range == 1 || plane->lapping);
             assert_in_range(plane->dc_qp_index, 0, TSR_QP_INDEX_LIMIT);
             assert_true(!plane->drawn || plane->range == 1 || plane->path == TSR_PATH_PREDICT);
             if (plane->range > 1 && plane->path == TSR_PATH_PREDICT && !plane->drawn && plane->predictor.set != 0) {
