@@ -361,26 +361,21 @@ static inline bool compare(struct quest *q, uint32_t distance)
 static void walk(const struct deflate_model *m, struct quest *q, uint32_t distance, uint32_t left)
 {
     const uint8_t *const here = q->here;
-    const uint32_t steps = left;
-    if (q->best == 2) {
-        const uint32_t begin = three(here);
-        for (; left > 0 && distance <= q->reach; left--) {
-            if (three(here - distance) == begin) break;
-            distance += step3(m, q->p - distance);
-        }
-        if (left > 0 && distance <= q->reach) {
-            left = compare(q, distance) ? 0 : left - 1;
-            distance += step3(m, q->p - distance);
-        }
+    const uint32_t begin = three(here);
+    for (; q->best == 2; left--, distance += step3(m, q->p - distance)) {
+        if (left == 0 || distance > q->reach) return;
+        q->looks++;
+        if (three(here - distance) == begin && compare(q, distance)) return;
     }
+    if (left == 0 || distance > q->reach) return; /* where best is not below most, nothing may be read at its end */
     for (uint32_t end = four(here + q->best - 3); left > 0 && distance <= q->reach; left--) {
+        q->looks++;
         if (four(here - distance + q->best - 3) == end) {
-            if (compare(q, distance)) break;
+            if (compare(q, distance)) return;
             end = four(here + q->best - 3);
         }
         distance += step3(m, q->p - distance);
     }
-    q->looks += steps - left;
 }
 
 /* How far a walk would go to a position in the same chain. */

@@ -177,8 +177,10 @@ static size_t wrong_tokens(size_t size, const struct deflate_parameters *paramet
     struct deflate_block *const block = calloc(1, sizeof *block);
     size_t wrong = 0, bytes = 0;
     const uint8_t *stored;
-    assert_non_null(block);
-    tsr_deflate_begin(&model, parameters, plain, size);
+    uint8_t *const exactly = malloc(size); /* so that a read beyond the end is seen */
+    assert_true(block && exactly);
+    memcpy(exactly, plain, size);
+    tsr_deflate_begin(&model, parameters, exactly, size);
     tsr_deflate_segment(&model, (uint32_t)size);
     do {
         assert_int_equal(tsr_deflate_block(&source, block, LIMIT, &bytes, &stored, NULL), TSR_OK);
@@ -191,6 +193,7 @@ static size_t wrong_tokens(size_t size, const struct deflate_parameters *paramet
     expect(model.work > 0, "the search has ended");
     free(block->tokens.tokens);
     free(block);
+    free(exactly);
     return wrong;
 }
 
