@@ -5,7 +5,8 @@
 
 /* Slots of a device, by what batches do: one batch's kernels run beside another's copies. More slots for encoding make
  * smaller batches, which gain nothing. A batch to decode takes as long with 500 slices as with 27, since a slice's
- * lanes are few threads for long, so that more batches at once decode more. With 8 slots for it they are smaller, and gain nothing more. */
+ * lanes are few threads for long, so that more batches at once decode more. With 8 slots for it they are smaller, and
+ * gain nothing more. */
 #ifndef TSR_ENCODE_SLOTS
 #define TSR_ENCODE_SLOTS 2
 #endif
@@ -32,8 +33,8 @@
 #define TSR_BATCH_BYTES ((size_t)2 << 30)
 #endif
 
-/* Work space of files that wait for a GPU: its bytes and its blocks, of which a file with loss has five. Most is for the
- * CPU engine and never touched, so it takes no memory. What is not kept is fresh memory for each file. */
+/* Work space of files that wait for a GPU: its bytes and its blocks, of which a file with loss has five. Most is for
+ * the CPU engine and never touched, so it takes no memory. What is not kept is fresh memory for each file. */
 #ifndef TSR_KEPT_BYTES
 #define TSR_KEPT_BYTES ((size_t)4 << 30)
 #endif
