@@ -22,9 +22,17 @@ static uint64_t new_words(const uint8_t *row, size_t bytes, size_t pixel, size_t
     return count;
 }
 
+/* How many of the 256 values are noted. */
+static int noted(const uint8_t note[256])
+{
+    int count = 0;
+    for (int i = 0; i < 256; i++) count += note[i];
+    return count;
+}
+
 bool tsr_may_be_drawn(const struct tsr_image *image, const uint8_t *raster)
 {
-    enum { SAMPLES = 4096, LEAST_STEP = 4, SHARE = 4 }; /* a share of 1/SHARE may be new */
+    enum { SAMPLES = 4096, LEAST_STEP = 4, SHARE = 4, FEW_VALUES = 48 }; /* a share of 1/SHARE may be new */
     if (image->bits_allocated < 8) return true;
     const size_t word = image->bits_allocated == 8 ? 1 : 2,
                  pixel = image->bits_allocated / 8u * (image->planar ? 1u : image->components),
@@ -32,11 +40,13 @@ bool tsr_may_be_drawn(const struct tsr_image *image, const uint8_t *raster)
     const uint32_t most = tsr_choice_step(image->columns, image->rows, SAMPLES),
                    step = most > LEAST_STEP ? most : LEAST_STEP;
     uint64_t words = 0, fresh = 0;
+    uint8_t note[256] = {0};
     for (uint32_t r = 1; r < image->rows; r += step) {
         words += bytes / word;
         fresh += new_words(raster + r * bytes, bytes, pixel, word);
+        for (size_t i = 0; i < bytes && word == 1; i++) note[raster[r * bytes + i]] = 1;
     }
-    return fresh * SHARE <= words;
+    return fresh * SHARE <= words || (word == 1 && noted(note) <= FEW_VALUES);
 }
 
 static void *take(uint8_t **at, size_t bytes)

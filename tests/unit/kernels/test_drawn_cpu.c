@@ -147,6 +147,11 @@ TEST(frames_that_may_be_drawn)
         }
         expect(tsr_may_be_drawn(&image, raster) == (n % 2 == 0), "image %d", n);
     }
+    for (size_t i = 0; i < sizeof raster; i++) raster[i] = (uint8_t)(5 * rng_below(&r, 48));
+    struct tsr_image dithered = {.columns = COLUMNS, .rows = ROWS, .bits_allocated = 8, .components = 1};
+    assert_true(tsr_may_be_drawn(&dithered, raster));
+    for (size_t i = 0; i < sizeof raster; i++) raster[i] = (uint8_t)(5 * rng_below(&r, 49));
+    assert_false(tsr_may_be_drawn(&dithered, raster));
     const struct tsr_image one_bit = {.columns = 9, .rows = 9, .bits_allocated = 1, .components = 1};
     assert_true(tsr_may_be_drawn(&one_bit, raster));
 }
