@@ -6,7 +6,8 @@
 #include "transform/tiling.h"
 
 /* Whether a frame repeats so many values that it is worth a trial: in some of its rows at least three of four
- * words are those of the pixel before or above. All frames of 1 bit are. */
+ * words are those of the pixel before or above, or its bytes have few values, as dithered palettes have. All frames of
+ * 1 bit are. */
 bool tsr_may_be_drawn(const struct tsr_image *image, const uint8_t *raster);
 
 /* Bytes of scratch that a tile needs, or any smaller one. */

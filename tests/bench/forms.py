@@ -128,6 +128,8 @@ FORMS = (
      [("kernels/measure/difference_cpu.c", "isa >= TSR_ISA_AVX2 ? &tsr_difference_avx2 : NULL", "NULL")], "difference"),
     ("difference_avx512.c", "avx512", "AVX2", "difference_",
      [("kernels/measure/difference_cpu.c", "? &tsr_difference_avx512", "? &tsr_difference_avx2")], "difference"),
+    ("drawn_avx2.c", "avx2", "plain C", "drawn_(cpu|avx2)", without("kernels/drawn/drawn_cpu.c", AVX2_DISPATCH + "&tsr_drawn_avx2;"),
+     "encode -5,decode -5"),
     ("ssim_avx2.c", "avx2", "plain C", "ssim_", without("kernels/measure/ssim_cpu.c", AVX2_DISPATCH + "tsr_ssim_form_avx2;"), "ssim"),
 )
 

@@ -3,13 +3,13 @@
 #include "tests/unit/support.h"
 
 #include "entropy/frame_model.h"
-#include "kernels/drawn/drawn_cpu.h"
+#include "kernels/drawn/drawn_forms_cpu.h"
 #include "ref.h"
 
 enum { MOST = 90, STRIDE = MOST + 5, SAMPLES = STRIDE * (MOST + 1), BYTES = 4 * SAMPLES, GUARD = 0xa5 };
 
 static uint16_t samples[SAMPLES], back[SAMPLES], whole[SAMPLES];
-static uint8_t payload[BYTES + 5];
+static uint8_t payload[BYTES + 5], again[BYTES];
 
 static struct tsr_tile random_tile(struct rng *r)
 {
@@ -90,6 +90,13 @@ TEST(tiles)
         void *const scratch = must(malloc(tsr_drawn_scratch_bytes(tile.width, tile.height)));
         fill(&r, tile, range, n % CONTENTS);
         const size_t size = tsr_code_drawn_tile(samples, tile, range, by_residual, payload, BYTES, NULL, scratch);
+        for (int isa = 0; isa <= (int)tsr_best_isa(); isa++) { /* all forms write the same */
+            const struct tsr_drawn_form *const form = tsr_drawn_form((enum tsr_isa)isa);
+            const size_t same = form->code(samples, tile, range, by_residual, again, BYTES, NULL, scratch);
+            expect(same == size && memcmp(again, payload, size) == 0, "tile %d by form %d", n, isa);
+            expect(form->decode(payload, size, range, back, tile, scratch), "tile %d by form %d", n, isa);
+            check_same(tile, samples, back, tile.stride, tile.first);
+        }
         expect(size > 0, "tile %d", n);
         expect(decodes(tile, range, size), "tile %d", n);
         check_same(tile, samples, back, tile.stride, tile.first);
@@ -147,6 +154,11 @@ TEST(frames_that_may_be_drawn)
         }
         expect(tsr_may_be_drawn(&image, raster) == (n % 2 == 0), "image %d", n);
     }
+    for (size_t i = 0; i < sizeof raster; i++) raster[i] = (uint8_t)(5 * rng_below(&r, 48));
+    struct tsr_image dithered = {.columns = COLUMNS, .rows = ROWS, .bits_allocated = 8, .components = 1};
+    assert_true(tsr_may_be_drawn(&dithered, raster));
+    for (size_t i = 0; i < sizeof raster; i++) raster[i] = (uint8_t)(5 * rng_below(&r, 49));
+    assert_false(tsr_may_be_drawn(&dithered, raster));
     const struct tsr_image one_bit = {.columns = 9, .rows = 9, .bits_allocated = 1, .components = 1};
     assert_true(tsr_may_be_drawn(&one_bit, raster));
 }

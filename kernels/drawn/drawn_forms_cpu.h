@@ -1,0 +1,26 @@
+/* Forms of the coder of drawn tiles. */
+#ifndef TSR_KERNELS_DRAWN_DRAWN_FORMS_CPU_H
+#define TSR_KERNELS_DRAWN_DRAWN_FORMS_CPU_H
+
+#include "drawn_cpu.h"
+#include "entropy/drawn.h"
+#include "kernels/machine/isa_cpu.h"
+
+enum { TSR_DRAWN_ALIGNMENT = 64 };
+
+static inline size_t tsr_drawn_row_bytes(int32_t width)
+{
+    return ((size_t)width + TSR_DRAWN_LEFT + TSR_DRAWN_RIGHT) * sizeof(uint16_t);
+}
+
+/* tsr_code_drawn_tile and tsr_decode_drawn_tile. */
+struct tsr_drawn_form {
+    size_t (*code)(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool by_residual, uint8_t *payload,
+                   size_t capacity, uint32_t *others, void *scratch);
+    bool (*decode)(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile,
+                   void *scratch);
+};
+extern const struct tsr_drawn_form tsr_drawn_plain, tsr_drawn_avx2;
+const struct tsr_drawn_form *tsr_drawn_form(enum tsr_isa isa);
+
+#endif
