@@ -584,7 +584,7 @@ TSR_AVX2 static void sum_set_3(const struct lane_history *h, uint32_t tick, int 
 
 /* Corrects the activities of a step without linear predictors. begins: lanes at their first column, whose NW is beyond
  * the row and takes NN's place; ends: lanes in their last step, whose NE at the last tick is beyond it, and takes N's.
- */
+ * What stands beyond the row was added, and is taken off again, whatever it is: valgrind reports it at -1. */
 TSR_AVX2_INLINE void correct_ends(const int32_t *up, const int32_t *up2, int pitch, int first, struct step_inputs *in,
                                   __m256i begins, __m256i ends, int last)
 {

@@ -79,10 +79,7 @@ all_checks()
   without restored app/library/decode.c 's/if (!header->exact \&\&/if (false \&\&/' 100 kind='dicom_lossy predict rans' mode=named
   without png app/library/verify.c 's/if (!tsr_makes_png(&source->header) || .*/if (false \&\& (false ||/
 s/header->parameters, source->header.parameters, header->parameter_count) != 0)$/& )/' 400 kind='palette' mutation=header mode=named
-  without planes io/recipe/steps.c 's/ || !tsr_planes_fit(&header->image, form))/)/' 400 kind='y4m' mutation=header mode=named
   without png_form io/recipe/png_parameters.c 's/header->parameters.TSR_PNG_FORM. > (.*) ||$/false ||/' 400 kind='png_anew' mutation=header mode=named
-  without dc_step entropy/frame_model.h 's/if (plane->dc_qp_index > TSR_QP_INDEX_LIMIT) return false;//' 2000 kind='smooth transform' mode=checked
-  without class_string entropy/step_classes.h 's/ \&\& r.at >= bytes;/;/' 2000 kind='smooth transform' mode=checked
   without names io/container/section.c "s/if (name\[end++\] == '.0') return false;/end++;/" 4000 kind='series predict rans' mutation=set mode=named
 }
 
