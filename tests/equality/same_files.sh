@@ -62,13 +62,8 @@ encode()
     [ $status -eq 0 ] || faults="$faults; test: exit $status: $(tail -n 1 "$at/test.err")"
     # shellcheck disable=SC2046 # numbers
     set -- $(tell "$at/cuda.json") $(tell "$at/test.json")
-    case $name in
-    *'DC planes'*) ;; # the GPU leaves them to the CPU
-    *)
-        [ "$3" -gt 0 ] || faults="$faults; nothing ran on the GPU"
-        [ "${10}" -gt 0 ] || faults="$faults; nothing was decoded on the GPU"
-        ;;
-    esac
+    [ "$3" -gt 0 ] || faults="$faults; nothing ran on the GPU"
+    [ "${10}" -gt 0 ] || faults="$faults; nothing was decoded on the GPU"
     printf '%-40s %5d coded of %d: %5d GPU, %3d both, %4d CPU, %5.1f %% of the samples; decoded: %5d GPU, %3d both, %4d CPU%s\n' \
         "$name" "$2" "$1" "$3" "$4" "$5" "$(awk "BEGIN { print $6 ? 100 * $7 / $6 : 0 }")" "${10}" "${11}" "${12}" "${faults:+ FAILED$faults}" >"$at.line"
     for way in cuda test; do
@@ -78,9 +73,6 @@ encode()
     rm -rf "$at"
     cat "$at.line"
 }
-
-# planes EFFORT CODER: the end of a lossy coding's name, if its frames may have DC planes.
-planes() { [ "$1" -lt 7 ] || [ "$2" = cavlc ] || echo ", DC planes"; }
 
 # The codings, one a line: the name, a semicolon, the options.
 list_codings()
@@ -95,7 +87,7 @@ list_codings()
                     1 | 5 | 9) ;;
                     *) [ "$qp" = "$1" ] || continue ;;
                     esac
-                    echo "QP $qp, $coder, effort $effort$(planes $effort $coder); -$effort --qp $qp --coder $coder"
+                    echo "QP $qp, $coder, effort $effort; -$effort --qp $qp --coder $coder"
                 done
             done
         done
@@ -109,11 +101,11 @@ list_codings()
             echo "path T, $coder, effort $effort; -$effort --path transform --coder $coder"
             for qp in "$@"; do echo "QP $qp, $coder, effort $effort; -$effort --qp $qp --coder $coder"; done
         done
-        for effort in 2 7; do echo "QP $1, $coder, effort $effort$(planes $effort $coder); -$effort --qp $1 --coder $coder"; done
+        for effort in 2 7; do echo "QP $1, $coder, effort $effort; -$effort --qp $1 --coder $coder"; done
     done
     echo "path P, cavlc; --path predict --coder cavlc"
     for effort in 2 5 9; do
-        for coder in huffman rans; do echo "QP $1 for SSIM, $coder, effort $effort$(planes $effort $coder); -$effort --qp $1 --tune ssim --coder $coder"; done
+        for coder in huffman rans; do echo "QP $1 for SSIM, $coder, effort $effort; -$effort --qp $1 --tune ssim --coder $coder"; done
     done
     for effort in 1 2 3 5 7 9; do
         echo "path P, huffman, effort $effort; -$effort --path predict --coder huffman"
