@@ -326,15 +326,15 @@ template <int PLACES> __device__ __forceinline__ void round_places(int32_t block
     }
 }
 
-/* Samples of a block to units or to coefficients, the first to a coefficient. mean: where its DC goes instead, NULL: it
- * stays. */
+/* Samples of a block to units or to coefficients, the first to a coefficient. means: where its DC goes instead, to this
+ * place; NULL: it stays. */
 template <bool UNITS>
-__device__ __forceinline__ void forward_block(int32_t q, int step_class, uint32_t range, int32_t *mean,
+__device__ __forceinline__ void forward_block(int32_t q, int step_class, uint32_t range, int32_t *means, int32_t place,
                                               int32_t block[16])
 {
     const int32_t dc = forward_units(q, step_class, block);
-    if (UNITS && mean) {
-        *mean = tsr_dc_mean(dc, tsr_dc_fraction(range));
+    if (UNITS && means) {
+        means[place] = tsr_dc_mean(dc, tsr_dc_fraction(range));
         block[0] = 0; /* and differences of zeros are zeros */
     }
     round_places<UNITS ? 1 : 16>(block);
@@ -383,9 +383,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
             const int32_t q = plan.coarser_by == 0
                                   ? plan.qp_index
                                   : tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column + c, row + r));
-            int32_t *const mean = means ? means + (row + r) * tile.columns + column + c : NULL;
             forward_block<UNITS>(q + lap_qp, class_at(classes_here(b, plan), tile, column + c, row + r), state.range,
-                                 mean, block);
+                                 means, (row + r) * tile.columns + column + c, block);
             memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
         }
         Coefficient *above = memory.above[row / TSR_SLICE_BLOCKS % 2];
@@ -405,8 +404,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
             else
                 tsr_store_block(static_cast<Coefficient *>(b.transform.coefficients), slice, thread, scanned);
         }
-        column += TSR_SLICE_BLOCKS;
-        if (column >= tile.columns) {
+        if ((column += TSR_SLICE_BLOCKS) >= tile.columns) {
             column = 0;
             row += TSR_SLICE_BLOCKS;
         }
