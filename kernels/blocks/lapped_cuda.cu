@@ -326,6 +326,27 @@ template <int PLACES> __device__ __forceinline__ void round_places(int32_t block
     }
 }
 
+/* Samples of a block to units or to coefficients, the first to a coefficient. means: where its DC goes instead, to this
+ * place; NULL: it stays. */
+template <bool UNITS>
+__device__ __forceinline__ void forward_block(int32_t q, int step_class, uint32_t range, int32_t *means, int32_t place,
+                                              int32_t block[16])
+{
+    const int32_t dc = forward_units(q, step_class, block);
+    if (UNITS && means) {
+        means[place] = tsr_dc_mean(dc, tsr_dc_fraction(range));
+        block[0] = 0; /* and differences of zeros are zeros */
+    }
+    round_places<UNITS ? 1 : 16>(block);
+}
+
+/* Where the means of tile blockIdx.x go; NULL: the plane has no DC plane. */
+__device__ __forceinline__ int32_t *means_here(const tsr_cuda_batch &b, uint32_t plane)
+{
+    if (!b.transform.has_dcs || tsr_state_span(b.transform.dcs.plane[plane]) == 1) return NULL;
+    return b.transform.dcs.means + (size_t)blockIdx.x * tsr_tile_dcs(&b);
+}
+
 /* See k_blocks. UNITS: places but the first stay units, as they have to be for a choice. */
 template <typename Coefficient, bool UNITS>
 __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_batch b)
@@ -343,9 +364,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
     size_t slice = (size_t)number * b.shape.slices + place.first_slice;
     int32_t column = 0, row = 0; /* of the slice, in blocks */
-    int32_t *const means = UNITS && b.transform.has_dcs && tsr_state_span(b.transform.dcs.plane[number]) > 1
-                               ? b.transform.dcs.means + (size_t)blockIdx.x * tsr_tile_dcs(&b)
-                               : NULL;
+    int32_t *const means = UNITS ? means_here(b, number) : NULL;
     for (int32_t s = 0; s < slices; s++, slice++) {
         const bool is_block = column + c < tile.columns && row + r < tile.rows;
         int32_t block[16];
@@ -364,13 +383,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
             const int32_t q = plan.coarser_by == 0
                                   ? plan.qp_index
                                   : tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column + c, row + r));
-            const int32_t dc =
-                forward_units(q + lap_qp, class_at(classes_here(b, plan), tile, column + c, row + r), block);
-            if (UNITS && means) { /* differences of zeros are zeros */
-                means[(row + r) * tile.columns + column + c] = tsr_dc_mean(dc, tsr_dc_fraction(state.range));
-                block[0] = 0;
-            }
-            round_places<UNITS ? 1 : 16>(block);
+            forward_block<UNITS>(q + lap_qp, class_at(classes_here(b, plan), tile, column + c, row + r), state.range,
+                                 means, (row + r) * tile.columns + column + c, block);
             memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
         }
         Coefficient *above = memory.above[row / TSR_SLICE_BLOCKS % 2];
@@ -390,8 +404,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
             else
                 tsr_store_block(static_cast<Coefficient *>(b.transform.coefficients), slice, thread, scanned);
         }
-        column += TSR_SLICE_BLOCKS;
-        if (column >= tile.columns) {
+        if ((column += TSR_SLICE_BLOCKS) >= tile.columns) {
             column = 0;
             row += TSR_SLICE_BLOCKS;
         }

@@ -82,6 +82,19 @@ void lay_coder(const tsr_cuda_batch &b, const tsr_batch_shape &s, State &state, 
     tsr_take_array(state.coder, base, used, tsr_code_blocks_workspace(slices));
 }
 
+/* DC planes, from means to strings. */
+void lay_dcs(tsr_cuda_batch &b, uint8_t *base, size_t &used)
+{
+    tsr_dc_state &dcs = b.transform.dcs;
+    tsr_batch_shape shape = b.shape;
+    shape_dcs(shape);
+    const size_t places = (size_t)shape.planes * shape.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES;
+    tsr_take_array(dcs.means, base, used, (size_t)shape.planes * shape.tiles * tsr_tile_dcs(&b));
+    tsr_take_array(dcs.units, base, used, places);
+    tsr_take_array(dcs.coefficients, base, used, places);
+    lay_coder(b, shape, dcs, most_entries(false), base, used);
+}
+
 template <typename State> void lay_codes(const tsr_cuda_batch &b, State &state, uint8_t *base, size_t &used)
 {
     const size_t planes = b.shape.planes;
@@ -230,8 +243,6 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     uint8_t *base = static_cast<uint8_t *>(d_base);
     tsr_cuda_shape(&b, image, coding, frames);
     tsr_dc_state &dcs = b.transform.dcs;
-    tsr_batch_shape of_dcs = b.shape;
-    shape_dcs(of_dcs);
     const bool run_level = b.transform.by == TSR_BY_RUN_LEVEL;
     const size_t planes = b.shape.planes, slices = planes * b.shape.slices, tiles = planes * b.shape.tiles;
     size_t used = 0;
@@ -258,13 +269,7 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
         tsr_take_array(b.transform.class_strings, base, used, tiles * b.transform.class_room);
         tsr_take_array(b.transform.class_bytes, base, used, tiles);
     }
-    if (b.transform.has_dcs) {
-        const size_t places = planes * of_dcs.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES;
-        tsr_take_array(dcs.means, base, used, tiles * tsr_tile_dcs(&b));
-        tsr_take_array(dcs.units, base, used, places);
-        tsr_take_array(dcs.coefficients, base, used, places);
-        lay_coder(b, of_dcs, dcs, most_entries(false), base, used);
-    }
+    if (b.transform.has_dcs) lay_dcs(b, base, used);
     lay_coder(b, b.shape, b.transform, b.transform.block_entries, base, used);
     b.shared.payload_bytes = planes * tsr_cuda_plane_payload_bytes(&b) + TSR_SPARE_BYTES;
     tsr_take_array(b.shared.payloads, base, used, b.shared.payload_bytes);
