@@ -51,7 +51,7 @@ struct tsr_transform_plan {
     bool classes;     /* of steps, by square */
     bool intra;       /* tiles may be predicted */
     bool dc_plane;    /* DCs may be a plane of their own, */
-    int32_t choice_q; /* whether they are is chosen by this q */
+    int32_t choice_q; /* these two are chosen by this q */
     bool fine;        /* with loss: see TSR_FINE_QP */
     bool chooses;     /* coefficients by rate and distortion, else they are rounded */
     bool cavlc_bits;  /* by the bits of CAVLC */
@@ -101,7 +101,7 @@ TSR_HD struct tsr_transform_plan tsr_transform_plan(const struct tsr_image *imag
     plan.chooses = plan.lossy && effort >= TSR_EFFORT_CHOICE && !plan.fine;
     plan.classes = plan.chooses && coding->tune == TSR_TUNE_SSIM && coding->coder != TSR_CODER_CAVLC;
     plan.dc_plane = plan.chooses && tsr_may_have_dc_planes(coding) && coding->dc_choice != TSR_NO_DC_PLANES;
-    plan.intra = plan.chooses && tsr_may_have_intra(coding);
+    plan.intra = plan.dc_plane && tsr_may_have_intra(coding);
     plan.choice_q = plan.qp_index;
     if (plan.lossy && coding->dc_choice > 0)
         plan.choice_q = tsr_max(

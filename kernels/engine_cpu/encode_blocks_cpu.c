@@ -99,9 +99,32 @@ static void choose_dc_plane(struct tsr_plane_work *work)
         work->plane->dc_qp_index = tsr_dc_q(work->plane->qp_index, tsr_dc_fraction(work->plane->range));
 }
 
-/* What a tile costs as it is, in 1/16 bit, with its errors. scratch is used up. */
+/* A tile to coefficients, lapped or not, what seems to cost less; with steps.dcs also its DC plane, by dc_q. */
+static void make_lapped(struct tsr_plane_work *work, uint32_t part, uint32_t number, struct tsr_block_steps steps,
+                        int32_t dc_q)
+{
+    struct tsr_encode_space *s = work->space;
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    const uint16_t *samples = s->planes[work->number];
+    int32_t *coefficients = s->coefficients + number * s->tile_coefficients;
+    void *scratch = s->scratch + part * s->scratch_bytes;
+    bool lapped = !work->fine;
+    if (lapped) {
+        tsr_lapped_forward(samples, tile, steps, true, coefficients, scratch);
+        lapped = tsr_rough_tile_cost(coefficients, tile) <= tsr_rough_plain_cost(samples, tile, steps);
+    }
+    if (!lapped) tsr_lapped_forward(samples, tile, steps, false, coefficients, scratch);
+    s->lapped[number] = lapped;
+    tsr_choose_coefficients(coefficients, tile, lapped, work->lambda, work->cavlc_bits, scratch);
+    if (!steps.dcs) return;
+    coefficients = s->dc_coefficients + number * s->tile_dc_coefficients;
+    tsr_forward_dcs(steps.dcs, dcs_of_tile(work, number), dc_q, coefficients, scratch);
+    tsr_choose_coefficients(coefficients, dcs_of_tile(work, number), false, work->lambda, false, scratch);
+}
+
+/* What a tile costs as make_lapped left it, in 1/16 bit, with its errors. All of its blocks have one q. */
 static uint64_t cost_of_lapped(struct tsr_plane_work *work, uint32_t part, uint32_t number,
-                               struct tsr_block_steps steps)
+                               struct tsr_block_steps steps, int32_t dc_q)
 {
     struct tsr_encode_space *s = work->space;
     const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number), dcs = dcs_of_tile(work, number);
@@ -114,61 +137,62 @@ static uint64_t cost_of_lapped(struct tsr_plane_work *work, uint32_t part, uint3
     if (steps.dcs) {
         cost += tsr_intra_rate_of_tile(of_dcs, dcs, scratch);
         memcpy(other, of_dcs, tsr_tile_coefficients(dcs.width, dcs.height) * sizeof *other);
-        if (!tsr_inverse_dcs(other, dcs, work->plane->dc_qp_index, steps.dcs, scratch)) return UINT64_MAX;
+        if (!tsr_inverse_dcs(other, dcs, dc_q, steps.dcs, scratch)) return UINT64_MAX / 2;
     }
     const struct tsr_tile own = {0, tile.width, tile.height, 4 * (size_t)grid.columns};
     memcpy(other, s->coefficients + number * s->tile_coefficients,
            tsr_tile_coefficients(tile.width, tile.height) * sizeof *other);
     if (!tsr_lapped_inverse(other, own, steps, s->lapped[number] != 0, work->plane->range, restored, scratch))
-        return UINT64_MAX;
+        return UINT64_MAX / 2;
     return cost + tsr_intra_errors_of_tile(s->planes[work->number], tile, steps, work->lambda, restored);
 }
 
-/* A tile is predicted where that costs less, by more than what the tables of two ways cost. */
-static void choose_intra(struct tsr_plane_work *work, uint32_t part, uint32_t number, struct tsr_block_steps steps)
+/* A tile is predicted where that costs less, by more than what the tables of two ways cost. Both are compared with the
+ * q that choices are made by, and without a higher one of later blocks: codings that are compared decide alike. */
+static void choose_way(struct tsr_plane_work *work, uint32_t part, uint32_t number, struct tsr_block_steps steps)
 {
     struct tsr_encode_space *s = work->space;
+    const struct tsr_plane_model *plane = work->plane;
     const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    const uint16_t *samples = s->planes[work->number];
     int32_t *coefficients = s->coefficients + number * s->tile_coefficients,
             *other = s->other_coefficients + part * s->tile_coefficients;
-    const uint64_t lapped = cost_of_lapped(work, part, number, steps);
-    const uint64_t predicted =
-        tsr_intra_forward(s->planes[work->number], tile, steps, work->plane->range, work->lambda, other,
-                          s->intra_maps + number * s->tile_blocks_four, s->scratch + part * s->scratch_bytes);
-    if (lapped <= predicted + (predicted >> TSR_INTRA_MARGIN_SHIFT) + TSR_INTRA_MARGIN) return;
+    uint8_t *map = s->intra_maps + number * s->tile_blocks_four;
+    void *scratch = s->scratch + part * s->scratch_bytes;
+    struct tsr_block_steps by = steps;
+    by.q = work->choice_q;
+    by.coarser_by = 0;
+    const bool same = by.q == steps.q && steps.coarser_by == 0;
+    const int32_t dc_q = same ? plane->dc_qp_index : tsr_dc_q(by.q, steps.dc_fraction);
+    make_lapped(work, part, number, by, dc_q);
+    const uint64_t lapped = cost_of_lapped(work, part, number, by, dc_q);
+    const uint64_t predicted = tsr_intra_forward(samples, tile, by, plane->range, work->lambda, other, map, scratch);
+    if (lapped <= predicted + (predicted >> TSR_INTRA_MARGIN_SHIFT) + TSR_INTRA_MARGIN) {
+        if (!same) make_lapped(work, part, number, steps, plane->dc_qp_index);
+        return;
+    }
     s->lapped[number] = TSR_TILE_INTRA;
-    memcpy(coefficients, other, tsr_tile_coefficients(tile.width, tile.height) * sizeof *other);
+    if (same)
+        memcpy(coefficients, other, tsr_tile_coefficients(tile.width, tile.height) * sizeof *other);
+    else
+        (void)tsr_intra_forward(samples, tile, steps, plane->range, work->lambda, coefficients, map, scratch);
 }
 
-/* With loss and lapping: lapped or not, what seems to cost less. */
-static void lapped_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile_number)
+/* With loss and lapping. */
+static void lapped_pass(struct tsr_plane_work *work, uint32_t part, uint32_t number)
 {
     struct tsr_encode_space *s = work->space;
-    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, tile_number);
-    const uint16_t *samples = s->planes[work->number];
-    int32_t *coefficients = s->coefficients + tile_number * s->tile_coefficients;
-    void *scratch = s->scratch + part * s->scratch_bytes;
     const struct tsr_plane_model *plane = work->plane;
     const struct tsr_block_steps steps = {plane->qp_index,
                                           (int32_t)plane->coarser_by,
                                           plane->coarser_from,
-                                          plane->classes ? classes_of_tile(s, tile_number) : NULL,
+                                          plane->classes ? classes_of_tile(s, number) : NULL,
                                           plane->dc_plane ? s->dcs + part * s->tile_dcs : NULL,
                                           tsr_dc_fraction(plane->range)};
-    bool lapped = !work->fine;
-    if (lapped) {
-        tsr_lapped_forward(samples, tile, steps, true, coefficients, scratch);
-        lapped = tsr_rough_tile_cost(coefficients, tile) <= tsr_rough_plain_cost(samples, tile, steps);
-    }
-    if (!lapped) tsr_lapped_forward(samples, tile, steps, false, coefficients, scratch);
-    s->lapped[tile_number] = lapped;
-    tsr_choose_coefficients(coefficients, tile, lapped, work->lambda, work->cavlc_bits, scratch);
-    if (plane->dc_plane) {
-        coefficients = s->dc_coefficients + tile_number * s->tile_dc_coefficients;
-        tsr_forward_dcs(steps.dcs, dcs_of_tile(work, tile_number), plane->dc_qp_index, coefficients, scratch);
-        tsr_choose_coefficients(coefficients, dcs_of_tile(work, tile_number), false, work->lambda, false, scratch);
-    }
-    if (plane->intra) choose_intra(work, part, tile_number, steps);
+    if (plane->intra)
+        choose_way(work, part, number, steps);
+    else
+        make_lapped(work, part, number, steps, plane->dc_qp_index);
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------------------- */
