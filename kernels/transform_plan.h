@@ -16,7 +16,7 @@ enum {
     TSR_EFFORT_TOOLS = 2,        /* lapping, pairs, steps by colour plane */
     TSR_EFFORT_CHOICE = 3,       /* coefficients by rate and distortion: 2 % */
     TSR_EFFORT_DC_PLANES = 5,    /* DCs as a plane of their own: up to half of the coarsest, see EFFORT.md */
-    TSR_EFFORT_INTRA = 7,        /* predicted tiles: 5 to 10 % */
+    TSR_EFFORT_INTRA = 8,        /* predicted tiles: 5 to 10 %, 20 times the time */
     TSR_EFFORT_CAVLC_BITS = 7,   /* with CAVLC by its own bits: 1 % */
     TSR_EFFORT_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
 };

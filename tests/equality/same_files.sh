@@ -80,7 +80,7 @@ encode()
 }
 
 # ways EFFORT CODER: the end of a lossy coding's name, if its frames may have predicted tiles.
-ways() { [ "$1" -lt 7 ] || [ "$2" = cavlc ] || echo ", predicted tiles"; }
+ways() { [ "$1" -lt 8 ] || [ "$2" = cavlc ] || echo ", predicted tiles"; }
 
 # The codings, one a line: the name, a semicolon, the options.
 list_codings()
