@@ -194,8 +194,9 @@ struct tsr_coding {
     bool lossy;
     uint8_t tune;         /* enum tsr_tune: if lossy, transform path. A decoder needs none */
     uint16_t dc_choice;   /* if lossy, transform path, from effort 7 on. 0: qp_eighths decides whether DCs are a plane
-                             of their own; TSR_NO_DC_PLANES: they never are; else this less TSR_DC_CHOICE decides in
-                             place of qp_eighths: codings that are compared decide alike. A decoder needs none */
+                             of their own, and which tiles are predicted; TSR_NO_DC_PLANES: none are; else this less
+                             TSR_DC_CHOICE decides in place of qp_eighths: codings that are compared decide alike. A
+                             decoder needs none */
     uint8_t reserved[12]; /* 0: what is not is TSR_ERROR_USAGE */
     int32_t qp_eighths;   /* if lossy, transform path: -6 (bits_stored - 8) .. 51, times 8 */
     int effort;           /* 1 fastest .. 9 smallest; 0: TSR_EFFORT_DEFAULT. A decoder needs none */
