@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "blocks_cpu.h"
-#include "entropy/intra_choice.h"
+#include "kernels/blocks/intra_choice.h"
 #include "transform/block/core4x4.h"
 
 /* Steps of a square: those of its q and its class. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "entropy/intra_choice.h"
+#include "kernels/blocks/intra_choice.h"
 #include "kernels/blocks/intra_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "kernels/transform_plan.h"

@@ -3,7 +3,7 @@
 
 #include "tests/unit/support.h"
 
-#include "entropy/intra_choice.h"
+#include "kernels/blocks/intra_choice.h"
 #include "kernels/blocks/blocks_cpu.h"
 #include "kernels/blocks/intra_cpu.h"
 

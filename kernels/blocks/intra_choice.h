@@ -3,11 +3,11 @@
  *
  * Rates and their worth are those of rate_distortion.h. Blocks follow one after the other, so that neighbours count
  * with the coefficients that they have. */
-#ifndef TSR_ENTROPY_INTRA_CHOICE_H
-#define TSR_ENTROPY_INTRA_CHOICE_H
+#ifndef TSR_KERNELS_BLOCKS_INTRA_CHOICE_H
+#define TSR_KERNELS_BLOCKS_INTRA_CHOICE_H
 
-#include "intra_modes.h"
-#include "rate_distortion.h"
+#include "entropy/intra_modes.h"
+#include "entropy/rate_distortion.h"
 #include "transform/block/core8x8.h"
 
 enum {
