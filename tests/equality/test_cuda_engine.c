@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "kernels/drawn/drawn_cpu.h"
 #include "kernels/effort.h"
 #include "kernels/batch/policies_cuda.h"
 #include "kernels/batch/batch_predict_cuda.h"
@@ -801,6 +802,15 @@ static void fill_scene(struct rng *r, const struct tsr_image *image, uint32_t nu
         }
 }
 
+/* How many of some frames are not tried as drawn ones, and so are the GPU's. */
+static uint32_t count_plain(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *rasters,
+                            uint32_t frames)
+{
+    const uint32_t tried = tsr_tries_drawn(coding) ? frames : 0;
+    for (uint32_t f = 0; f < tried; f++) frames -= tsr_may_be_drawn(image, rasters + f * raster_bytes(image));
+    return frames;
+}
+
 /* Checks one content at an effort and with a coder: the GPU must do it, with the CPU engine's result. */
 static void check_prediction(const struct tsr_image *image, int content, uint32_t frames, int effort,
                              enum tsr_coder coder)
@@ -817,7 +827,7 @@ static void check_prediction(const struct tsr_image *image, int content, uint32_
     }
     const uint32_t done = check_frames(image, &coding, rasters, frames);
     if (is_plain(image, content) || (content == CONTENTS && image->bits_stored == image->bits_allocated))
-        expect(done == frames, "effort %d: %u of %u frames on the GPU", effort, done, frames);
+        expect(done == count_plain(image, &coding, rasters, frames), "effort %d: %u frames on the GPU", effort, done);
     free(rasters);
 }
 
@@ -988,7 +998,7 @@ TEST(predicted_screens)
                         rasters + (size_t)f * raster_bytes(&image));
         for (int coder = 0; coder < 2; coder++) {
             const struct tsr_coding coding = predictive(1 + n % 9, either_coder(coder));
-            assert_int_equal(check_frames(&image, &coding, rasters, 2), 2);
+            assert_int_equal(check_frames(&image, &coding, rasters, 2), count_plain(&image, &coding, rasters, 2));
         }
         free(rasters);
     }
