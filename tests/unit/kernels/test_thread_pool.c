@@ -195,6 +195,7 @@ static void join_crowd(void *context, unsigned index)
     for (int most = atomic_load(&c->most); here > most && !atomic_compare_exchange_weak(&c->most, &most, here);)
         continue;
     while (atomic_load(&c->most) < c->wanted) sched_yield();
+    for (int i = 0; i < 200; i++) sched_yield(); /* one more would come meanwhile */
     atomic_fetch_sub(&c->here, 1);
 }
 
