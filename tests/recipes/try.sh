@@ -38,7 +38,7 @@ for recipe in "$@"; do
 done
 # -O1: nearly all objects are compiled for this alone, since recipes change tessera.h.
 cmake -S "$work/tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 \
-  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DTSR_CUDA=off -DTSR_WERROR=ON >/dev/null
+  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DTSR_CUDA=off >/dev/null
 # shellcheck disable=SC2086 # names of targets
 ninja -C "$work/build" tessera tsr_reference tessera_testdata $targets >"$work/log" 2>&1 || { tail -n 30 "$work/log"; exit 1; }
 sh "$work/tree/tests/unit/test_rooms.sh" "$work/tree"
