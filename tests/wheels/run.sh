@@ -38,6 +38,7 @@ fetch() { # MACHINE DEBIAN
     printf '#!/bin/sh\n# ziglang %s\nexec "$TSR_ZIG" %s -target %s-linux-gnu.%s "$@"\n' "$zig" "$language" "$1" "$glibc" >"$work/$1/bin/$language"
     chmod +x "$work/$1/bin/$language"
   done
+  "$work/$1/bin/cc" -O2 -fPIC -c "$root/tests/wheels/streams.c" -o "$work/$1/bin/streams.o"
   sh "$root/tests/machines/root.sh" --alone "$2" "$work/$1/root" libxxhash-dev libzstd-dev libjpeg62-turbo-dev libopenjp2-7-dev ||
     skip "no libraries of $2"
   find "$work/$1/root" -name '*.so' -exec rm {} +
