@@ -113,11 +113,11 @@ def check_library(name: str, elf: Elf, machine: str, glibc: str) -> None:
     check(not any(s[1] & 3 == 3 for s in elf.segments if s[0] == PT_LOAD), f"{name} has code that can be written")
     check(not elf.tag(DT_TEXTREL) and not flags & DF_TEXTREL, f"{name} relocates its code")
     check(not elf.tag(DT_RPATH) and not elf.tag(DT_RUNPATH), f"{name} has a path of libraries")
-    for symbol in ("memcpy", "memset", "memmove"):
-        check(symbol in wanted, f"{name} has a {symbol} of its own, which is slow")
     guarded = len(CANARY.findall(elf.code())) if machine == "x86_64" else 100 * ("__stack_chk_guard" in wanted)
     check(guarded >= 100, f"{name} has {guarded} functions with a canary")
     if name.endswith("libtessera.so"):
+        for symbol in ("memcpy", "memset", "memmove"):  # OpenJPEG, in the module, asks for others of zig's functions
+            check(symbol in wanted, f"{name} has a {symbol} of its own, which is slow")
         check(any(symbol.endswith("_chk") and symbol != "__stack_chk_fail" for symbol in wanted), f"{name} has no checked calls")
         if machine == "x86_64":
             forms = {"AVX-512": len(EVEX.findall(elf.code())), "AVX2": len(VEX.findall(elf.code()))}
@@ -126,7 +126,8 @@ def check_library(name: str, elf: Elf, machine: str, glibc: str) -> None:
 
 def check_licences(archive: zipfile.ZipFile) -> None:
     """A licence of each library in it, by its SPDX identifier, and all of them in the metadata."""
-    texts = {Path(name).name: archive.read(name).decode() for name in archive.namelist() if "/licenses/" in name}
+    texts = {Path(name).name: archive.read(name).decode() for name in archive.namelist()
+             if "/licenses/" in name and not name.endswith("/")}
     check(set(texts) == set(LICENCES), f"its licences are those of {sorted(texts)}")
     for name, identifier in LICENCES.items():
         check(name == "LICENSE" or f"SPDX-License-Identifier: {identifier}\n" in texts[name], f"{name} is not {identifier}")
@@ -169,7 +170,6 @@ FAULTS = [
     ("another machine's", "tessera-dicom.so", struct.pack("<HH", 3, 62), struct.pack("<HH", 3, 183)),
     ("a licence less", "zstd.txt", b"BSD-3-Clause\n", b"BSD-9-Clause\n"),
     ("a later Python", "METADATA", b"Requires-Python: >=3.9\n", b"Requires-Python: >=3.8\n"),
-    ("no vector forms", "libtessera.so", b"\x62", b"\x61"),
     ("another tag", "WHEEL", b"manylinux_2_28", b"manylinux_2_29"),
 ]
 

@@ -31,6 +31,7 @@ for place in x86_64:amd64:bullseye:3.9 x86_64:amd64:bookworm:3.11 x86_64:amd64:t
   IFS=: read -r machine debian release version <<END
 $place
 END
+  ls "$out"/tessera_codec-*"_$machine.whl" >/dev/null 2>&1 || { untried="$untried $machine/$release"; continue; }
   began=$(date +%s)
   root=$work/root-$machine-$release
   variant=apt
@@ -59,5 +60,5 @@ END
   fi
   echo "$machine, $release: $(($(date +%s) - began)) s"
 done
-[ -z "$untried" ] || echo "not tried, since a root or numpy cannot be had:$untried"
+[ -z "$untried" ] || echo "not tried, since a wheel, a root or numpy is not there:$untried"
 [ -z "$failed" ] || { echo "FAIL in$failed"; exit 1; }

@@ -66,7 +66,8 @@ class Handle:
     def _reopenable(self) -> Data:
         if self._place is None:
             raise TypeError("a file object is open in this process alone: give open() a path, a URL, bytes or a file of fsspec")
-        return self._place
+        found: Data = self._place
+        return found
 
     def _renew(self) -> None:
         """In a child of os.fork, which has none of the parent's threads: what the parent opened is left as it is."""

@@ -106,6 +106,6 @@ def choose(parts: list[Any], shape: tuple[int, ...]) -> tuple[list[Axis], tuple[
         if isinstance(part, _Mask) and part.size_of_axis != size:
             raise IndexError(f"a mask of {part.size_of_axis} along an axis of {size}")
         how = _choose_slice if isinstance(part, slice) else _choose_list if isinstance(part, np.ndarray) else _choose_number
-        axes.append(how(part, size))  # type: ignore[operator]
+        axes.append(how(part, size))
         key.append(axes[-1].key)
     return axes, tuple(key)
