@@ -49,7 +49,8 @@ END
   fill "$root"
   if [ "$machine" = x86_64 ]; then
     chroot "$root" sh -euc 'cd /try
-      python3 pip-*.whl/pip install --quiet --no-index --no-cache-dir --root-user-action=ignore --find-links . --target site tessera-codec
+      set -- pip-*.whl
+      python3 "$1/pip" install --quiet --no-index --no-cache-dir --root-user-action=ignore --find-links . --target site tessera-codec
       PYTHONPATH=site python3 try.py data expected' || failed="$failed $machine/$release"
   else
     "$work/tools/bin/pip" install --quiet --no-index --find-links "$root/try" --only-binary :all: --python-version "$version" \

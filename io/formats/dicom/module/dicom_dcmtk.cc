@@ -1,5 +1,5 @@
-/* The module's table (dicom_module.h), and what needs DCMTK's dictionary: headers as text, and data sets of implicit VR or
- * big endian in explicit VR. No exception leaves this file. */
+/* The module's table (dicom_module.h), and what needs DCMTK's dictionary: headers as text, and data sets of implicit VR
+ * or big endian in explicit VR. No exception leaves this file. */
 #include "jpeg_2000_codecs.h"
 #include "jpeg_codec.h"
 
