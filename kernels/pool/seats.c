@@ -38,6 +38,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "seats.h"
 
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,7 +52,7 @@ struct tsr_sleeper *tsr_pool_sleeper(void)
     struct tsr_sleeper *const self = &tsr_this_thread;
     if (!self->has_semaphore) {
         sem_init(&self->woken, 0, 0); /* cannot fail */
-        self->id = gettid();
+        self->id = (pid_t)syscall(SYS_gettid); /* gettid is of glibc 2.30, and wheels take 2.28 */
         self->seat = self->bound_to = -1;
     }
     self->has_semaphore = true;

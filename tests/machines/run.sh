@@ -23,25 +23,6 @@ done
 [ -n "${TSR_MACHINES_PREPARED:-}" ] || sh tests/prepare.sh "$build" $tools
 build=$(cd "$build" && pwd)
 
-# Fetches a machine's libraries, with its own lists and no lock, so that the system's packages stay as they are.
-fetch_root() { # MACHINE FOLDER
-  [ ! -f "$2/.whole" ] || return 0
-  rm -rf "$2" "$2.apt"
-  mkdir -p "$2" "$2.apt/lists/partial" "$2.apt/cache/archives/partial"
-  : >"$2.apt/status"
-  set -- "$1" "$2" -o "APT::Architecture=$1" -o "APT::Architectures=$1" -o "Dir::State::Lists=$2.apt/lists" \
-    -o "Dir::State::status=$2.apt/status" -o "Dir::Cache=$2.apt/cache" -o "APT::Sandbox::User=$(id -un)" -o Debug::NoLocking=1
-  root=$2
-  shift 2
-  # A list that a mirror lacks for the moment matters only if a package is then not found.
-  { apt-get "$@" update || :; apt-get "$@" -y --no-install-recommends --download-only install libxxhash-dev libzstd-dev zlib1g-dev \
-    libpng-dev libdcmtk-dev libcjson-dev libssl-dev libjpeg-dev libcmocka-dev; } >"$root.apt/log" 2>&1 || { cat "$root.apt/log" >&2; exit 1; }
-  for package in "$root.apt/cache/archives/"*.deb; do dpkg-deb -x "$package" "$root"; done
-  [ -e "$root/lib" ] || ln -s usr/lib "$root/lib"
-  rm -rf "$root.apt"
-  : >"$root/.whole"
-}
-
 failed=
 wrong() { echo "$machine: $*"; failed=1; }
 
@@ -62,7 +43,8 @@ for machine in $machines; do
   folder=$build-$machine
   root=$folder/root work=$folder/work there=$folder/run
   mkdir -p "$work" "$there"
-  fetch_root "$machine" "$root"
+  sh tests/machines/root.sh "$machine" "$root" libxxhash-dev libzstd-dev zlib1g-dev libpng-dev libdcmtk-dev libcjson-dev libssl-dev \
+    libjpeg-dev libcmocka-dev
   say() { sed -n "s/^set(machine_$1 \(.*\))/\1/p" "tests/machines/$machine.cmake"; }
   emulator=$(say emulator)
   ! "$root$(say loader)" --version >/dev/null 2>&1 || emulator=

@@ -28,10 +28,14 @@ class Engine:
     def __init__(
         self, choice: str = "cpu", *, threads: int = 0, memory: int = 0, gpus: Sequence[int] = (), gpu_memory: int = 0
     ) -> None:
+        self._arguments = (choice, threads, memory, tuple(gpus), gpu_memory)
+        self._is_closed = False
+        self._begin()
+
+    def _begin(self) -> None:
         self._uses: set[object] = set()
         self._handles: list[int] = []
-        self._is_closed = False
-        self._process = os.getpid()
+        choice, threads, memory, gpus, gpu_memory = self._arguments
         if choice not in _native.ENGINES:
             raise ValueError(f"{choice!r} is not an engine: {', '.join(_native.ENGINES)}")
         options = _native.sized(_native.tsr_engine_options)
@@ -50,11 +54,18 @@ class Engine:
         self.name: str = _library.tsr_engine_name(handle).decode()
         self.threads: int = _library.tsr_engine_threads(handle)
         self.note: str = _library.tsr_engine_note(handle).decode()
+        self._process = os.getpid()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Another process makes such an engine."""
+        return _make, self._arguments
 
     def _begin_use(self) -> tuple[object, int]:
         """The engine's handle, which stays valid until the use ends."""
-        if os.getpid() != self._process:
-            raise TesseraError("this engine belongs to the process that has forked: make one in this process")
+        if os.getpid() != self._process and not self._is_closed:
+            with _lock:
+                if os.getpid() != self._process:  # in a child of os.fork, which has none of the parent's threads
+                    self._begin()
         use = object()
         self._uses.add(use)
         if self._is_closed:
@@ -102,6 +113,10 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"<tessera.Engine {self.name}, {self.threads} threads>"
+
+
+def _make(name: str, threads: int, memory: int, gpus: tuple[int, ...], gpu_memory: int) -> Engine:
+    return Engine(name, threads=threads, memory=memory, gpus=gpus, gpu_memory=gpu_memory)
 
 
 _lock = threading.Lock()

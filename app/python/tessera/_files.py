@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Unpack
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,6 +17,9 @@ from ._media import Data, MemorySink, Source, sink_to_path, view_bytes
 from ._numbers import integer
 from ._options import OptionFields, Options, keep_values
 from ._reports import Report, report_from_native
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _library = _native.library
 

@@ -56,6 +56,14 @@ def from_native(image: _native.tsr_image) -> Image:
     return Image(*(getattr(image, field[0]) for field in image._fields_ if field[0] != "reserved"))
 
 
+def is_of_one_frame(image: _native.tsr_image) -> bool:
+    """Whether an array of one frame had an axis of frames: its layout is planar, which changes nothing of one component.
+
+    An image in colours of one frame never has one.
+    """
+    return bool(image.planar) and image.components == 1
+
+
 def unpack(image: _native.tsr_image, raster: Array, rows: int, columns: int) -> Array:
     """The values of a raster of rows x columns samples that is not swapped. raster: bytes, which the result may take."""
     components, bits = image.components, image.bits_allocated
@@ -116,6 +124,7 @@ def describe(
     image.frames, image.rows, image.columns, image.components = frames, rows, columns, along or 1
     image.bits_allocated = 1 if dtype == np.bool_ else dtype.itemsize * 8
     image.is_signed = dtype.kind == "i"
+    image.planar = len(planes) == 3 and frames == 1 and not along and not one_frame
     stored = image.bits_allocated if bits is None else integer("bits", bits, 1, 2**31)
     if stored > image.bits_allocated:
         raise ValueError(f"{bits} bits do not fit samples of {dtype}")

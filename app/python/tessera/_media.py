@@ -46,6 +46,17 @@ def view_bytes(data: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.frombuffer(data if view.c_contiguous else view.tobytes(), np.uint8)
 
 
+def place(data: Any) -> Any:
+    """What the data can be opened from again, in another process, too; None: a file object cannot."""
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return bytes(data)
+    if hasattr(data, "read"):
+        return _remote.Place(data.fs, data.path) if hasattr(data, "fs") and hasattr(data, "path") else None
+    if _remote.is_url(data) or _remote.is_remote(data):
+        return data
+    return os.path.join(os.getcwd(), os.fsdecode(data))
+
+
 class Source:
     """A tsr_data_source and all that it points to."""
 
@@ -170,9 +181,14 @@ class Source:
         self.native.read = _native.ReadCall(read)
         self._kept.append(file)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a file of the operating system."""
+        return self.native.medium in (_native.MEDIUM_PATH, _native.MEDIUM_DESCRIPTOR)
+
     def state(self) -> tuple[Any, ...]:
         """What is told of a source that changes with it; of a path, of the file that it leads to now."""
-        if self.native.medium in (_native.MEDIUM_PATH, _native.MEDIUM_DESCRIPTOR):
+        if self.is_local:
             is_path = self.native.medium == _native.MEDIUM_PATH
             status = os.stat(os.fsdecode(self.native.path)) if is_path else os.fstat(self._descriptor)
             return status.st_size, status.st_mtime_ns

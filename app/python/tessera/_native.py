@@ -474,10 +474,6 @@ def _find() -> str:
 
 
 def _load() -> ctypes.CDLL:
-    # DCMTK reads its dictionary when a header is printed or exported for the first time; a wheel brings it.
-    dictionary = Path(__file__).resolve().parent / "lib" / "dicom.dic"
-    if "DCMDICTPATH" not in os.environ and dictionary.exists():
-        os.environ["DCMDICTPATH"] = str(dictionary)
     library = ctypes.CDLL(_find())
     for name, (result, parameters) in FUNCTIONS.items():
         function = getattr(library, name)

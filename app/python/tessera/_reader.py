@@ -3,172 +3,39 @@
 from __future__ import annotations
 
 import ctypes
+import html
 import io
+import math
 import operator
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from types import EllipsisType, TracebackType
-from typing import TYPE_CHECKING, Any, SupportsIndex, Union, overload
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
-from . import _native
-from ._engine import Engine, resolve
-from ._errors import ChangedError, Status, TesseraError, check
+from . import _keys, _native, _show
+from ._engine import Engine
+from ._errors import Status, TesseraError
+from ._handle import Handle, ImageHandle
 from ._image import Array, Image, empty_raster, unpack
 from ._image import from_native as image_from_native
+from ._image import is_of_one_frame
 from ._info import Header, Info, info_from_native
-from ._media import Data, MemorySink, Source, sink_to_path
+from ._media import Data, MemorySink, sink_to_path
 from ._reports import Report, report_from_native
 
 if TYPE_CHECKING:
+    from types import EllipsisType
+    from typing import Union
+
     import pydicom
 
+    #: What chooses of one axis, and of several.
+    AxisIndex = Union[SupportsIndex, slice, EllipsisType, None, list[int], list[bool], Array]
+    Index = Union[AxisIndex, tuple[AxisIndex, ...]]
+
 _library = _native.library
-
-#: What chooses of one axis, and of several.
-AxisIndex = Union[SupportsIndex, slice, EllipsisType]
-Index = Union[AxisIndex, tuple[AxisIndex, ...]]
-
-
-class _Handle:
-    """A native reader with its source and its use of an engine, which end together when no call uses them."""
-
-    # As in Engine, sets and lists are used for their atomic operations.
-
-    def __init__(self, data: Data, engine: Engine | str | None) -> None:
-        self.source = Source(data)
-        self._data = data
-        self._uses: set[object] = set()
-        self._handles: list[int] = []
-        self._is_closed = False
-        self._engine = resolve(engine)
-        use, engine_handle = self._engine._begin_use()
-        status, error = self._open(engine_handle)
-        if self.source.is_replaceable and status in (Status.OK, Status.READ, Status.CORRUPT) and not self._is_one():
-            status, error = self._open_again(engine_handle)
-        if not self._handles:
-            self._engine._end_use(use)
-            self.source.close()
-            check(status, error, self.source.name, self.source.raised)
-            raise TesseraError("the library has opened nothing", Status.INTERNAL)
-        self._engine_use = use
-
-    def _open(self, engine: int) -> tuple[int, _native.tsr_error]:
-        handle, error = ctypes.c_void_p(), _native.tsr_error()
-        status = _library.tsr_open(
-            engine, ctypes.byref(self.source.native), ctypes.byref(handle), ctypes.byref(error)
-        )
-        if handle.value is not None:
-            self._handles.append(handle.value)
-        return status, error
-
-    def _is_one(self) -> bool:
-        """Whether what was read of a .tsr, its header first, is of one."""
-        status, first = self._read_id(Source(self.source.head))
-        return bool(self._handles) and self.id != 0 and (status != Status.OK or first == self.id)
-
-    def _open_again(self, engine: int) -> tuple[int, _native.tsr_error]:
-        """Once more what seems to have changed amid the first time."""
-        if self._handles:
-            _library.tsr_close(self._handles.pop())
-        self.source.close()
-        self.source = Source(self._data)
-        status, error = self._open(engine)
-        if status == Status.OK and self.source.is_replaceable and not self._is_one():
-            _library.tsr_close(self._handles.pop())
-            self.source.raised, status = ChangedError(), Status.READ
-        return status, error
-
-    @staticmethod
-    def _read_id(source: Source) -> tuple[int, int]:
-        """A status, and the id of a .tsr."""
-        found, error = ctypes.c_uint64(), _native.tsr_error()
-        status = _library.tsr_read_id(ctypes.byref(source.native), ctypes.byref(found), ctypes.byref(error))
-        return int(status), found.value
-
-    def call(self, function: Any, *arguments: Any, name: str | None = None, out: str | None = None) -> None:
-        """Calls a function of the reader that can fail; its last argument, the error, is added here."""
-        use = object()
-        self._uses.add(use)
-        try:
-            if self._is_closed:
-                raise ValueError("the reader is closed")
-            if os.getpid() != self._engine._process:
-                raise TesseraError("this reader belongs to the process that has forked: open one in this process")
-            error = _native.tsr_error()
-            status = function(self._handles[0], *arguments, ctypes.byref(error))
-            if status != Status.OK:
-                raised, self.source.raised = self.source.raised, None
-                if self.source.is_replaceable and not isinstance(raised, ChangedError) and self._is_replaced(status):
-                    raised = ChangedError()
-                check(status, error, self._name_failure(name), raised, out)
-        finally:
-            self._uses.discard(use)
-            self._close_unused()
-
-    def _is_replaced(self, status: int) -> bool:
-        """Whether a failure is due to another .tsr in this one's place, of which the file system tells nothing: its
-        header has another id."""
-        if status not in (Status.USAGE, Status.READ, Status.CORRUPT, Status.VERSION):
-            return False
-        try:
-            with Source(self._data) as source:
-                found, now = self._read_id(source)
-        except Exception:  # the failure itself says more
-            return False
-        return found == Status.NOT_TSR or (found == Status.OK and now != self.id)
-
-    @property
-    def id(self) -> int:
-        """The id of a .tsr; 0: an original."""
-        return int(_library.tsr_reader_id(self._handles[0]))
-
-    def _name_failure(self, member: str | None) -> str | None:
-        parts = [part for part in (self.source.name, member) if part]
-        return "::".join(parts) or None
-
-    def close(self) -> None:
-        self._is_closed = True
-        self._close_unused()
-
-    def _close_unused(self) -> None:
-        if not self._is_closed or self._uses or os.getpid() != self._engine._process:
-            return
-        try:
-            handle = self._handles.pop()
-        except IndexError:
-            return
-        _library.tsr_close(handle)
-        self.source.close()
-        self._engine._end_use(self._engine_use)
-
-    def __del__(self) -> None:
-        if hasattr(self, "_engine_use"):
-            self.close()
-
-
-class _ImageHandle(_Handle):
-    """A native reader of a file in a file."""
-
-    def __init__(self, outer: _Handle, member: int, image: int) -> None:
-        self.source = Source(b"")
-        self._data = b""
-        self._uses = set()
-        self._handles = []
-        self._is_closed = False
-        self._engine = outer._engine
-        use, _ = self._engine._begin_use()
-        opened = ctypes.c_void_p()
-        try:
-            outer.call(_library.tsr_open_image, member, image, ctypes.byref(opened))
-        except BaseException:
-            self._engine._end_use(use)
-            raise
-        assert opened.value is not None
-        self._handles.append(opened.value)
-        self._engine_use = use
 
 
 class Images(Sequence["Member"]):
@@ -196,7 +63,7 @@ class Images(Sequence["Member"]):
             raise IndexError(f"image {number} is outside of {self._count}")
         if self._is_own:
             return self._member
-        return Member(_ImageHandle(self._member._handle, self._member._number, number % self._count), 0, "")
+        return Member(ImageHandle(self._member._handle, self._member._number, number % self._count), 0, "")
 
 
 class Member:
@@ -206,11 +73,18 @@ class Member:
     Several threads may use it at once.
     """
 
-    def __init__(self, handle: _Handle, number: int, name: str) -> None:
+    def __init__(self, handle: Handle, number: int, name: str) -> None:
         self._handle = handle
         self._number = number
         self._native_image: _native.tsr_image | None = None
+        self._was_array: bool | None = None
         self.name = name
+
+    def __repr__(self) -> str:
+        return f"<tessera.{type(self).__name__} of {_show.describe(self)}>"
+
+    def _repr_html_(self) -> str:
+        return _show.to_html(self)
 
     def _call(self, function: Any, *arguments: Any, out: str | None = None) -> None:
         self._handle.call(function, self._number, *arguments, name=self.name, out=out)
@@ -254,14 +128,31 @@ class Member:
             _library.tsr_metadata_free(metadata)
 
     @property
+    def _is_array(self) -> bool:
+        """Whether it was made of an array: samples without a byte around them, which are no file of another kind."""
+        if self._was_array is None:
+            image, info = self.image, self.info
+            bits = image.frames * image.rows * image.columns * image.components * image.bits_allocated
+            self._was_array = info.kind == "other" and info.files == 0 and info.original_bytes == (bits + 7) // 8
+        return self._was_array
+
+    @property
+    def _is_frame(self) -> bool:
+        """Whether there is no axis of frames: an array of one frame has none, unless it says that it has (_image.py)."""
+        return self.frames == 1 and self._is_array and not is_of_one_frame(self._image())
+
+    @property
     def frames(self) -> int:
-        """The number of frames, as len() is."""
+        """The number of frames."""
         return int(self._image().frames)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Frames, rows, columns and, where there are several, components."""
-        return self.image.shape
+        """Frames, rows, columns and, where there are several, components; of an array, its own shape.
+
+        An array of one frame in colours that had an axis of one frame comes back without it.
+        """
+        return self.image.frame_shape if self._is_frame else self.image.shape
 
     @property
     def ndim(self) -> int:
@@ -269,12 +160,41 @@ class Member:
         return len(self.shape)
 
     @property
+    def size(self) -> int:
+        """The number of values."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of an array of all values."""
+        return self.size * self.dtype.itemsize
+
+    @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the values."""
-        return self.image.dtype
+        """The type of the values: that of `Image.dtype`, or bool of an array of bool."""
+        return np.dtype(np.bool_) if self._is_array and self._image().bits_allocated == 1 else self.image.dtype
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The shape of a tile, which is what an index reads and decodes at least."""
+        chunk = (1, *self._tile_shape(), *self.image.frame_shape[2:])
+        return chunk[1:] if self._is_frame else chunk
+
+    def _tile_shape(self) -> tuple[int, int]:
+        """Rows and columns of the tiles as the encoder cuts them (transform/tiling.h). Other tiles are read as well."""
+        image, info = self.image, self.info
+        align = 64 if info.path == "transform" or info.coder == "cavlc" else 1
+
+        def equal_part(side: int, most: int) -> int:
+            part = -(-side // -(-side // most))
+            return -(-part // align) * align
+
+        width = equal_part(image.columns, 1024)
+        height = equal_part(image.stacked_rows or image.rows, max(align, 65536 // width // align * align))
+        return min(height, image.rows), min(width, image.columns)
 
     def __len__(self) -> int:
-        return self.frames
+        return self.shape[0]
 
     def _read(self, frame: int, row: int, column: int, rows: int, columns: int) -> Array:
         image = self._image()
@@ -286,33 +206,40 @@ class Member:
             raster = np.empty((bits + 7) // 8, np.uint8)
             region = _native.tsr_region(column, row, columns, rows)
             self._call(_library.tsr_read_region, frame, ctypes.byref(region), raster.ctypes.data, raster.size, 0)
-        return unpack(image, raster, rows, columns)
+        values = unpack(image, raster, rows, columns)
+        return values.view(np.bool_) if self.dtype == np.bool_ else values
 
     def __getitem__(self, key: Index) -> Array:
-        shape = self.shape
-        parts = _fill_key(key, len(shape))
-        frames = _choose(parts[0], shape[0])
-        rows, columns = (_choose(part, size) for part, size in zip(parts[1:3], shape[1:3]))
-        inner = tuple(axis.within for axis in (rows, columns)) + tuple(parts[3:])
-        made: list[Array] = [self._take(frame, rows, columns, shape, inner) for frame in frames.numbers]
-        if frames.is_one:
-            return made[0]
-        if made:
-            return np.stack(made)
-        empty = np.empty((rows.count, columns.count, *shape[3:]), self.dtype)[inner]
-        return np.empty((0, *empty.shape), self.dtype)
+        return self._take(key, 1 if self._is_frame else 0)
 
-    def _take(self, frame: int, rows: _Axis, columns: _Axis, shape: tuple[int, ...], inner: Any) -> Array:
-        if rows.count and columns.count:
-            values = self._read(frame, rows.first, columns.first, rows.count, columns.count)
+    def _take(self, key: Any, lead: int = 0) -> Array:
+        """What a key takes of frames, rows, columns and components. lead: of the first frame alone, without that axis."""
+        shape = self.image.shape
+        parts = [0] * lead + _keys.fill(key, len(shape) - lead)
+        axes, inner = _keys.choose(parts, shape)
+        rows, columns = axes[1:3]
+        if all(axis.count for axis in axes):
+            made = [self._read_kept(frame, rows, columns) for frame in axes[0].numbers]
+            block = made[0][np.newaxis] if len(made) == 1 else np.stack(made)
         else:
-            values = np.empty((rows.count, columns.count, *shape[3:]), self.dtype)
-        taken: Array = values[inner]
+            block = np.empty((*(len(axis.numbers) for axis in axes[:3]), *shape[3:]), self.dtype)
+        if len(axes) > 3:
+            first, count = axes[3].first, axes[3].count
+            block = block[..., first : first + count][..., axes[3].kept]
+        taken: Array = block[0][inner[1:]] if lead else block[inner]
         return taken
 
+    def _read_kept(self, frame: int, rows: _keys.Axis, columns: _keys.Axis) -> Array:
+        values = self._read(frame, rows.first, columns.first, rows.count, columns.count)
+        kept: Array = values[rows.kept][:, columns.kept]
+        return kept
+
     def __iter__(self) -> Iterator[Array]:
-        for frame in range(self.frames):
-            yield self[frame]
+        if self._is_frame:
+            yield from self[:]
+        else:
+            for frame in range(self.frames):
+                yield self[frame]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -469,47 +396,6 @@ class _Original(io.RawIOBase):
         return got
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """What a key takes of an axis: the numbers from first on that are read, and the key within them."""
-
-    numbers: range
-    first: int
-    count: int
-    within: int | slice
-    is_one: bool
-
-
-def _choose(key: Any, size: int) -> _Axis:
-    if isinstance(key, slice):
-        numbers = range(*key.indices(size))
-        if not numbers:
-            return _Axis(numbers, 0, 0, slice(None), False)
-        first = min(numbers[0], numbers[-1])
-        count = max(numbers[0], numbers[-1]) - first + 1
-        return _Axis(numbers, first, count, slice(None, None, numbers.step), False)
-    try:
-        number = operator.index(key)
-    except TypeError:
-        raise TypeError(f"an index is an integer, a slice or ..., not {type(key).__name__}") from None
-    if not -size <= number < size:
-        raise IndexError(f"index {number} is outside of an axis of {size}")
-    number %= size
-    return _Axis(range(number, number + 1), number, 1, 0, True)
-
-
-def _fill_key(key: Any, axes: int) -> list[Any]:
-    """A part for each axis: an ellipsis and axes that are not named become full slices."""
-    parts = list(key) if isinstance(key, tuple) else [key]
-    dots = [i for i, part in enumerate(parts) if part is Ellipsis]
-    if len(dots) > 1:
-        raise IndexError("an index has one ... at most")
-    if len(parts) - len(dots) > axes:
-        raise IndexError(f"{len(parts) - len(dots)} indices for {axes} axes")
-    at = dots[0] if dots else len(parts)
-    return parts[:at] + [slice(None)] * (axes - len(parts) + len(dots)) + parts[at + len(dots) :]
-
-
 class Reader(Member):
     """A .tsr, a series or an original that is open for reading; `open` makes it.
 
@@ -518,7 +404,7 @@ class Reader(Member):
     """
 
     def __init__(self, data: Data, engine: Engine | str | None = None) -> None:
-        handle = _Handle(data, engine)
+        handle = Handle(data, engine)
         super().__init__(handle, 0, "")
         native = handle._handles[0]
         self.is_series: bool = self._handle_content() == _native.CONTENT_SERIES
@@ -551,7 +437,7 @@ class Reader(Member):
 
     def _state(self) -> tuple[Any, ...]:
         """What another file has not: the id of a .tsr, or what is told of an original."""
-        return ("id", self._handle.id) if self._handle.id else ("original", *self._handle.source.state())
+        return self._handle.state()
 
     def close(self) -> None:
         """Closes the reader as soon as no call uses it."""
@@ -566,7 +452,12 @@ class Reader(Member):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<tessera.Reader of {self._handle.source.name or 'bytes'}, {len(self.members)} members>"
+        if self.is_series:
+            return f"<tessera.Reader of {self._handle.source.name or 'bytes'}, a series of {len(self.members)} members>"
+        return super().__repr__()
+
+    def _repr_html_(self) -> str:
+        return html.escape(repr(self)) if self.is_series else super()._repr_html_()
 
 
 def open(data: Data, *, engine: Engine | str | None = None) -> Reader:

@@ -9,6 +9,7 @@ import os
 import re
 import threading
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 from ._errors import ChangedError
@@ -39,6 +40,17 @@ def is_url(data: object) -> bool:
 def is_remote(data: object) -> bool:
     """Whether this names a file of fsspec: an OpenFile, for example, which is a os.PathLike, too."""
     return hasattr(data, "fs") and hasattr(data, "path") and not hasattr(data, "read")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file of fsspec, which is not open."""
+
+    fs: Any
+    path: str
+
+    def __fspath__(self) -> str:
+        return self.path
 
 
 def find(data: Any) -> tuple[Any, str]:

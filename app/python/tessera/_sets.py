@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._engine import Engine, resolve
@@ -18,6 +18,9 @@ from ._files import compress_source
 from ._media import CompareSink, Source, sink_to_path
 from ._options import OptionFields, Options, keep_values
 from ._reports import Report, report_from_native
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _library = _native.library
 

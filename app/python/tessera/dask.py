@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dask.base import normalize_token, tokenize
@@ -20,7 +20,7 @@ from . import _native
 from ._engine import Engine, resolve
 from ._errors import Status, TesseraError
 from ._image import Array, Image
-from ._media import Data
+from ._media import Data, place
 from ._options import OptionFields, Options
 from ._reader import Member, Reader
 from ._remote import find, is_remote, is_url
@@ -39,6 +39,7 @@ from ._sets import (
 if TYPE_CHECKING:
     import dask.array
     from distributed import Client, Future
+    from typing_extensions import Unpack
 
 __all__ = ["compress_set", "from_tsr"]
 
@@ -354,11 +355,11 @@ class _Frames:
             images = [member.image for member in chosen]
             _check_alike(chosen, images)
             self._numbers = [member._number for member in chosen]
-            self.tile = _tile_shape(images[0], chosen[0])
+            self.tile = chosen[0]._tile_shape()
         #: The first frame of each member, and the number of all frames.
         self._firsts = list(itertools.accumulate((image.frames for image in images), initial=0))
         self.shape = (self._firsts[-1], *images[0].frame_shape)
-        self.dtype = images[0].dtype
+        self.dtype = chosen[0].dtype
         self.ndim = len(self.shape)
 
     def _name(self, reader: Reader) -> str:
@@ -388,7 +389,7 @@ class _Frames:
 
     def _read(self, reader: Reader, frame: int, rest: list[Any]) -> Array:
         place = bisect.bisect_right(self._firsts, frame) - 1
-        return reader.members[self._numbers[place]][(frame - self._firsts[place], *rest)]
+        return reader.members[self._numbers[place]]._take((frame - self._firsts[place], *rest))
 
 
 def _split_lists(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[list[Any], list[tuple[int, Array]]]:
@@ -432,49 +433,19 @@ def _choose_members(reader: Reader, members: Sequence[int | str] | int | str | N
 
 def _check_alike(members: list[Member], images: list[Image]) -> None:
     for member, image in zip(members, images):
-        if (image.frame_shape, image.dtype) != (images[0].frame_shape, images[0].dtype):
+        if (image.frame_shape, member.dtype) != (images[0].frame_shape, members[0].dtype):
             raise ValueError(
-                f"{member.name} has frames of {image.frame_shape}, {image.dtype}, but {members[0].name} of "
-                f"{images[0].frame_shape}, {images[0].dtype}: choose members of one kind by members="
+                f"{member.name} has frames of {image.frame_shape}, {member.dtype}, but {members[0].name} of "
+                f"{images[0].frame_shape}, {members[0].dtype}: choose members of one kind by members="
             )
 
 
-def _tile_shape(image: Image, member: Member) -> tuple[int, int]:
-    """Rows and columns of the tiles as the encoder cuts them (transform/tiling.h). Other tiles are read as well."""
-    info = member.info
-    align = 64 if info.path == "transform" or info.coder == "cavlc" else 1
-
-    def equal_part(side: int, most: int) -> int:
-        part = -(-side // -(-side // most))
-        return -(-part // align) * align
-
-    width = equal_part(image.columns, 1024)
-    height = equal_part(image.stacked_rows or image.rows, max(align, 65536 // width // align * align))
-    return min(height, image.rows), min(width, image.columns)
-
-
 def _portable(source: Any) -> Data:
-    """What workers can open: a file object of fsspec becomes its file system and path."""
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        return bytes(source)
-    if hasattr(source, "read"):
-        if hasattr(source, "fs") and hasattr(source, "path"):
-            return _Remote(source.fs, source.path)
+    """What workers can open."""
+    found = place(source)
+    if found is None:
         raise TypeError("workers cannot read this file object: give a path, a URL, bytes or a file of fsspec")
-    if is_url(source) or is_remote(source):
-        return source  # type: ignore[no-any-return]
-    return os.path.join(os.getcwd(), os.fsdecode(source))
-
-
-@dataclass(frozen=True)
-class _Remote:
-    """A file of fsspec."""
-
-    fs: Any
-    path: str
-
-    def __fspath__(self) -> str:
-        return self.path
+    return found  # type: ignore[no-any-return]
 
 
 def from_tsr(

@@ -1,4 +1,4 @@
-/* Loads the module of DCMTK when it is needed, and calls it. */
+/* Loads the module when it is needed, and calls it. */
 #define _GNU_SOURCE /* dladdr */
 #include "dicom_module.h"
 
@@ -17,6 +17,7 @@
 #define TEXT_OF(name) TEXT_OF_2(name)
 
 static const char module_file[] = "tessera-dicom.so";
+static const char without_dcmtk[] = "it needs DCMTK, and this build has none";
 
 /* Where the module is: below the folder of the library, or below the library's folder as seen from the program's. Else
  * where this build would install it. */
@@ -123,7 +124,6 @@ static enum tsr_status load(struct tsr_error *error)
 static enum tsr_status need_module(const struct tsr_dicom_module **module, struct tsr_error *error)
 {
     *module = NULL;
-    if (!TSR_WITH_DCMTK) return tsr_fail(error, TSR_ERROR_VERSION, "it needs DCMTK, and this build has none");
     pthread_mutex_lock(&lock);
     const enum tsr_status status = loaded ? TSR_OK : load(error);
     *module = loaded;
@@ -136,6 +136,7 @@ enum tsr_status tsr_dicom_make_explicit(const uint8_t *bytes, size_t size, struc
 {
     const struct tsr_dicom_module *module;
     *made = (struct tsr_dicom_made){NULL, 0};
+    if (!TSR_WITH_DCMTK) return tsr_fail(error, TSR_ERROR_VERSION, without_dcmtk);
     TSR_TRY(need_module(&module, error));
     return module->make_explicit(bytes, size, form, made, error);
 }
@@ -145,6 +146,7 @@ enum tsr_status tsr_dicom_print(const struct tsr_dicom_bytes *header, bool as_js
 {
     const struct tsr_dicom_module *module;
     *made = (struct tsr_dicom_made){NULL, 0};
+    if (!TSR_WITH_DCMTK) return tsr_fail(error, TSR_ERROR_VERSION, without_dcmtk);
     TSR_TRY(need_module(&module, error));
     return module->print(header, as_json, made, error);
 }
@@ -154,6 +156,8 @@ enum tsr_status tsr_dicom_encode_jpeg_2000(const struct tsr_image *image, const 
 {
     const struct tsr_dicom_module *module;
     *made = (struct tsr_dicom_made){NULL, 0};
+    if (!TSR_WITH_OPENJPEG && !TSR_WITH_OPENJPH)
+        return tsr_fail(error, TSR_ERROR_VERSION, "this build has no libopenjp2 to code JPEG 2000");
     TSR_TRY(need_module(&module, error));
     return module->encode_jpeg_2000(image, raster, bits, is_ht, is_rgb, made, error);
 }
@@ -162,6 +166,8 @@ enum tsr_status tsr_dicom_decode_jpeg_2000(const struct tsr_image *image, const 
                                            uint8_t *raster, struct tsr_error *error)
 {
     const struct tsr_dicom_module *module;
+    if (!TSR_WITH_OPENJPEG && !TSR_WITH_OPENJPH)
+        return tsr_fail(error, TSR_ERROR_VERSION, "this build has no libopenjp2 to code JPEG 2000");
     TSR_TRY(need_module(&module, error));
     return module->decode_jpeg_2000(image, stream, size, raster, error);
 }

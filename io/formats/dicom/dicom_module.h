@@ -1,4 +1,5 @@
-/* The module that holds what is in C++, and is linked with DCMTK, OpenJPEG, OpenJPH and libjpeg: tessera-dicom.so.
+/* The module that holds what is in C++, and is linked with those of DCMTK, OpenJPEG, OpenJPH and libjpeg that the build
+ * has: tessera-dicom.so. A build that has none of them has no module.
  * Loading DCMTK and its dictionary takes 15 ms, which only what needs its dictionary shall pay: headers as text,
  * exports of implicit VR or big endian. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_MODULE_H
@@ -12,15 +13,15 @@ struct tsr_dicom_module {
     const char *version;   /* the library's own, or the module is another release's */
     void (*prepare)(void); /* loads DCMTK's dictionary; if that fails, the other functions return a status */
     enum tsr_status (*make_explicit)(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
-                                     struct tsr_dicom_made *made, struct tsr_error *error);
+                                     struct tsr_dicom_made *made, struct tsr_error *error); /* NULL: without DCMTK */
     enum tsr_status (*print)(const struct tsr_dicom_bytes *header, bool as_json, struct tsr_dicom_made *made,
-                             struct tsr_error *error);
+                             struct tsr_error *error); /* NULL: without DCMTK */
     enum tsr_status (*encode_jpeg_2000)(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                         bool is_rgb, struct tsr_dicom_made *made, struct tsr_error *error);
     enum tsr_status (*decode_jpeg_2000)(const struct tsr_image *image, const uint8_t *stream, size_t size,
                                         uint8_t *raster, struct tsr_error *error);
     enum tsr_status (*decode_jpeg)(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
-                                   struct tsr_error *error); /* NULL: the build has no libjpeg */
+                                   struct tsr_error *error);
 };
 
 /* The path of a file that stands beside the module. False: there is none. */

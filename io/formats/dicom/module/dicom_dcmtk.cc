@@ -1,8 +1,11 @@
-/* What needs DCMTK's dictionary: headers as text, and data sets of implicit VR or big endian in explicit VR. It is in a
- * module of its own (dicom_module.h). No exception leaves this file. */
-#include "dcmtk_objects.h"
+/* The module's table (dicom_module.h), and what needs DCMTK's dictionary: headers as text, and data sets of implicit VR
+ * or big endian in explicit VR. No exception leaves this file. */
 #include "jpeg_2000_codecs.h"
 #include "jpeg_codec.h"
+
+#if TSR_WITH_DCMTK
+
+#include "dcmtk_objects.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -211,6 +214,22 @@ tsr_status print(const tsr_dicom_bytes *header, bool as_json, tsr_dicom_made *ma
 }
 
 } // namespace
+
+#else
+
+namespace
+{
+
+void prepare()
+{
+}
+
+constexpr decltype(tsr_dicom_module::make_explicit) make_explicit = nullptr;
+constexpr decltype(tsr_dicom_module::print) print = nullptr;
+
+} // namespace
+
+#endif
 
 extern "C" {
 __attribute__((visibility("default"))) extern const tsr_dicom_module TSR_DICOM_MODULE;
