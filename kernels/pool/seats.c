@@ -51,7 +51,7 @@ struct tsr_sleeper *tsr_pool_sleeper(void)
 {
     struct tsr_sleeper *const self = &tsr_this_thread;
     if (!self->has_semaphore) {
-        sem_init(&self->woken, 0, 0); /* cannot fail */
+        sem_init(&self->woken, 0, 0);          /* cannot fail */
         self->id = (pid_t)syscall(SYS_gettid); /* gettid is of glibc 2.30, and wheels take 2.28 */
         self->seat = self->bound_to = -1;
     }

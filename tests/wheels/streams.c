@@ -1,5 +1,6 @@
-/* Debian compiles static libraries for programs. They reach libc's variables directly, which a shared library cannot. So the
- * module has variables of its own, with libc's values. OpenJPEG and libjpeg name them in functions that nothing calls. */
+/* Debian compiles static libraries for programs. They reach libc's variables directly, which a shared library cannot.
+ * So the module has variables of its own, with libc's values. OpenJPEG and libjpeg name them in functions that nothing
+ * calls. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
