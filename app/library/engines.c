@@ -83,8 +83,7 @@ static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int thr
 static bool is_enough_for_gpu(const struct tsr_gpu_choice *gpus, int threads, uint64_t bytes)
 {
     const size_t addressed = bytes < SIZE_MAX / 2 ? (size_t)bytes : SIZE_MAX / 2;
-    const uint64_t own = (uint64_t)tsr_cuda_pinned_memory(gpus, addressed) + addressed / 8; /* an eighth is its CPU
-                                                                                               engine's */
+    const uint64_t of_cpu = addressed / 8, own = tsr_cuda_pinned_memory(gpus, addressed) + of_cpu;
     return bytes == 0 || tsr_memory_beside(threads, own, addressed) >= own;
 }
 #else

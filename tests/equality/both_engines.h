@@ -6,6 +6,8 @@
 
 #include "tests/unit/images.h"
 
+#include "kernels/drawn/drawn_cpu.h"
+#include "kernels/effort.h"
 #include "kernels/engine_cuda/engine_cuda.h"
 #include "kernels/pool/thread_pool.h"
 
@@ -36,6 +38,15 @@ static inline void same_segment(struct tsr_segment found, struct tsr_segment exp
 {
     expect(found.size == expected.size, "%s %u: %zu bytes, not %zu", what, number, found.size, expected.size);
     expect(found.size == 0 || memcmp(found.bytes, expected.bytes, found.size) == 0, "%s %u: other bytes", what, number);
+}
+
+/* How many of some frames are not tried as drawn ones, and so are the GPU's. */
+static inline uint32_t count_plain(const struct tsr_image *image, const struct tsr_coding *coding,
+                                   const uint8_t *rasters, uint32_t frames)
+{
+    const uint32_t tried = tsr_tries_drawn(coding) ? frames : 0;
+    for (uint32_t f = 0; f < tried; f++) frames -= tsr_may_be_drawn(image, rasters + f * raster_bytes(image));
+    return frames;
 }
 
 /* Encodes frames with both engines, which must agree. Returns the number that the CUDA engine did itself. */

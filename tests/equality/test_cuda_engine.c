@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include "kernels/drawn/drawn_cpu.h"
 #include "kernels/effort.h"
 #include "kernels/batch/policies_cuda.h"
 #include "kernels/batch/batch_predict_cuda.h"
@@ -800,15 +799,6 @@ static void fill_scene(struct rng *r, const struct tsr_image *image, uint32_t nu
             if (image->is_signed) v = (v - (values + 1) / 2) & values;
             put_word(image, raster, word_place(image, (int)c, i), v);
         }
-}
-
-/* How many of some frames are not tried as drawn ones, and so are the GPU's. */
-static uint32_t count_plain(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *rasters,
-                            uint32_t frames)
-{
-    const uint32_t tried = tsr_tries_drawn(coding) ? frames : 0;
-    for (uint32_t f = 0; f < tried; f++) frames -= tsr_may_be_drawn(image, rasters + f * raster_bytes(image));
-    return frames;
 }
 
 /* Checks one content at an effort and with a coder: the GPU must do it, with the CPU engine's result. */
