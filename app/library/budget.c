@@ -20,12 +20,16 @@ enum { HEAP_SHARE = 32 };
 #define RESULTS_BYTES (256 * MIB)
 #define LEAST_BYTES (24 * MIB)
 
+uint64_t tsr_memory_beside(int threads, uint64_t own, uint64_t bytes)
+{
+    const uint64_t taken = PROCESS_BYTES + THREAD_BYTES * (uint64_t)threads + own + bytes / HEAP_SHARE;
+    return bytes > taken ? bytes - taken : 0;
+}
+
 static uint64_t left_of(const struct tsr_engine *engine, uint64_t bytes)
 {
     const size_t addressed = bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
-    const uint64_t taken = PROCESS_BYTES + THREAD_BYTES * (uint64_t)tsr_pool_threads(engine->pool) +
-                           engine->ops->own_memory(engine, addressed) + bytes / HEAP_SHARE;
-    return bytes > taken ? bytes - taken : 0;
+    return tsr_memory_beside(tsr_pool_threads(engine->pool), engine->ops->own_memory(engine, addressed), bytes);
 }
 
 /* What the engine keeps for the next file. */

@@ -61,6 +61,9 @@ enum tsr_status tsr_account_end(struct tsr_account *account, struct tsr_input *i
  * TSR_ERROR_USAGE (too little for the engine's threads). */
 enum tsr_status tsr_engine_limit_memory(struct tsr_engine *engine, uint64_t bytes, struct tsr_error *error);
 
+/* Of so many bytes, what is left for work beside the threads and what an engine has for itself. */
+uint64_t tsr_memory_beside(int threads, uint64_t own, uint64_t bytes);
+
 /* Memory for files that an engine's threads share, SIZE_MAX: any; and what a file may have that takes more, while no
  * other is at work: that of all lots, and what the engine keeps (TSR_MEMORY_OF_ALL). And the error where there will
  * never be so much for the file of that name. */

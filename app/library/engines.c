@@ -77,7 +77,24 @@ static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int thr
     if (!tsr_call_with_large_stack(create_with_pool, &creating)) tsr_pool_destroy(pool);
     return creating.engine;
 }
+
+/* Whether memory that AUTO may take is enough for a GPU, too: what the engine has for itself is not more than what is
+ * left for work. With less the CPU engine may code files that would not fit beside a GPU's memory. */
+static bool is_enough_for_gpu(const struct tsr_gpu_choice *gpus, int threads, uint64_t bytes)
+{
+    const size_t addressed = bytes < SIZE_MAX / 2 ? (size_t)bytes : SIZE_MAX / 2;
+    const uint64_t of_cpu = addressed / 8, own = tsr_cuda_pinned_memory(gpus, addressed) + of_cpu;
+    return bytes == 0 || tsr_memory_beside(threads, own, addressed) >= own;
+}
 #else
+static bool is_enough_for_gpu(const struct tsr_gpu_choice *gpus, int threads, uint64_t bytes)
+{
+    (void)gpus;
+    (void)threads;
+    (void)bytes;
+    return true;
+}
+
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
 {
     (void)gpus;
@@ -128,6 +145,10 @@ static struct tsr_engine *try_cuda(const struct tsr_engine_options *options, int
         gpus.decodes = wanted.verify == TSR_VERIFY_ENGINE || wanted.coding.lossy;
     } else {
         gpus.decodes = options->expected_bytes > 0;
+    }
+    if (options->choice == TSR_ENGINE_AUTO && !is_enough_for_gpu(&gpus, threads, options->memory_bytes)) {
+        snprintf(reason, reason_size, "a GPU would take too much of the memory that may be had");
+        return NULL;
     }
     return create_cuda(&gpus, threads, reason, reason_size);
 }

@@ -357,10 +357,8 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
     tsr_predict_batch one;
     const bool has_samples = image->bits_allocated == 8 || image->bits_allocated == 16;
     if (!tsr_can_encode(image, coding))
-        return !has_samples ? "the GPU does not code samples of 1 or 32 bits"
-               : tsr_may_have_intra(coding)
-                   ? "the GPU does not predict tiles, as path T does from -8 on"
-                   : "the GPU does not try anchored residuals of colours, as path P does from -5 on";
+        return has_samples ? "the GPU does not predict tiles, as path T does from -8 on"
+                           : "the GPU does not code samples of 1 or 32 bits";
     call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
     call->frame_bytes = one.b.shape.frame_bytes;
     const size_t back = payload_place(one.b) + one.b.shared.payload_bytes;

@@ -55,12 +55,15 @@ void give_workspace(tsr_engine *engine, void *workspace)
     engine->cpu->ops->give_workspace(engine->cpu, workspace);
 }
 
+size_t pinned_memory(int devices, size_t bytes)
+{
+    return TSR_STOCK_BYTES + (size_t)devices * TSR_DEVICE_AREAS * tsr_gather_area_limit(devices, bytes);
+}
+
 size_t own_memory(const tsr_engine *engine, size_t bytes)
 {
-    const tsr_cuda_engine *const cuda = tsr_cuda_engine_of(engine);
-    const size_t areas = (size_t)cuda->gathering.claimed * TSR_DEVICE_AREAS;
-    return engine->cpu->ops->own_memory(engine->cpu, bytes) + TSR_STOCK_BYTES +
-           areas * tsr_gather_area_limit(&cuda->gathering, bytes);
+    return engine->cpu->ops->own_memory(engine->cpu, bytes) +
+           pinned_memory(tsr_cuda_engine_of(engine)->gathering.claimed, bytes);
 }
 
 void times(tsr_engine *engine, tsr_engine_times *times)
@@ -355,6 +358,11 @@ int count_claimed(const tsr_gpu_choice *choice)
 }
 
 } // namespace
+
+size_t tsr_cuda_pinned_memory(const struct tsr_gpu_choice *choice, size_t bytes)
+{
+    return pinned_memory(count_claimed(choice), bytes);
+}
 
 bool tsr_cuda_is_awake(const tsr_cuda_engine *engine)
 {

@@ -16,6 +16,9 @@ enum { TSR_CUDA_FRAMES = 256 }; /* of 512 x 512: what fills a GPU */
 struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct tsr_gpu_choice *choice, char *reason,
                                           size_t reason_size);
 
+/* Memory of the host that an engine of this choice pins, if the process may take this many bytes. No GPU is asked. */
+size_t tsr_cuda_pinned_memory(const struct tsr_gpu_choice *choice, size_t bytes);
+
 /* For measurements and tests: from the next call on path P's encoder launches its kernels by this one of
  * tsr_launch_policies (policies_cuda.h); at first by 0. Not while calls are under way. */
 void tsr_cuda_engine_launch_by(struct tsr_engine *engine, int policy);

@@ -140,8 +140,9 @@ void tsr_gather_begin(tsr_gathering *g);
 void tsr_gather_pin(tsr_gathering *g, tsr_fresh_areas *fresh);
 void tsr_gather_end(tsr_gathering *g);
 
-/* The most bytes of an area. memory_bytes: host memory that the process may take; all areas together get an eighth. */
-size_t tsr_gather_area_limit(const tsr_gathering *g, size_t memory_bytes);
+/* The most bytes of an area, if areas of so many devices are used. memory_bytes: host memory that the process may take;
+ * all areas together get an eighth. */
+size_t tsr_gather_area_limit(int claimed, size_t memory_bytes);
 
 /* Returns NULL if one such frame may go to a device, else the reason. payload_bytes: of the frame, on its way there. */
 const char *tsr_gather_objection(const tsr_gathering *g, const tsr_batch_call *call, size_t payload_bytes,

@@ -362,9 +362,9 @@ void tsr_gather_end(tsr_gathering *g)
     pthread_mutex_destroy(&g->lock);
 }
 
-size_t tsr_gather_area_limit(const tsr_gathering *g, size_t memory_bytes)
+size_t tsr_gather_area_limit(int claimed, size_t memory_bytes)
 {
-    const size_t share = memory_bytes / 8 / ((size_t)g->claimed * TSR_DEVICE_AREAS);
+    const size_t share = memory_bytes / 8 / ((size_t)claimed * TSR_DEVICE_AREAS);
     return share > TSR_AREA_BYTES ? share : TSR_AREA_BYTES;
 }
 
@@ -372,7 +372,8 @@ const char *tsr_gather_objection(const tsr_gathering *g, const tsr_batch_call *c
                                  size_t memory_bytes)
 {
     if (call->each + payload_bytes > g->bounds.all) return tsr_no_device_memory;
-    return host_room(call, 1, payload_bytes) > tsr_gather_area_limit(g, memory_bytes) ? tsr_no_host_memory : NULL;
+    return host_room(call, 1, payload_bytes) > tsr_gather_area_limit(g->claimed, memory_bytes) ? tsr_no_host_memory
+                                                                                               : NULL;
 }
 
 bool tsr_gather_holds(const tsr_gathering *g, const tsr_batch_call *call)

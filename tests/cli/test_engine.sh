@@ -38,14 +38,20 @@ run 0 "$TESSERA" compress -r --json in -o predict_auto
 [ "$(fields engine fallback | sort -u)" = "cpu${tab}null" ] || bad "auto: $(fields engine fallback)"
 diff -r predict predict_auto || bad "predict: the engines' bytes differ"
 
-# Many bytes are worth the wait: by default they go to the GPU if it is faster than the threads, here one.
+# Many bytes are worth the wait: by default they go to the GPU if it is faster than the threads, here one. That one codes
+# until the GPU is awake. The first file grows until it takes longer.
 mkdir many
 cp in/* many
-head -c 20000000 /dev/zero >many/zeros
+lines=8500000 # 67 MB; -1 wakes a GPU from 56 MB a thread on
+seq $lines >many/0text
 for options in '--path predict' '--path transform --coder cavlc'; do
-    # shellcheck disable=SC2086
-    run 0 "$TESSERA" compress -r --json -T 1 -1 $options many -o many.auto
-    names=$(fields engine | sort -u | tr '\n' ' ')
+    while :; do
+        # shellcheck disable=SC2086
+        run 0 "$TESSERA" compress -r -f --json -T 1 -1 $options many -o many.auto
+        names=$(fields engine | sort -u | tr '\n' ' ')
+        case $names in cpu*) [ $lines -lt 30000000 ] || break ;; *) break ;; esac
+        lines=$((lines * 4)) && seq $lines >many/0text
+    done
     [ "$names" = "cuda null " ] || [ "$names" = "emulated null " ] || bad "auto, many bytes: $names"
     # shellcheck disable=SC2086
     run 0 "$TESSERA" compress -r -q --engine cpu -1 $options many -o many.cpu
@@ -84,6 +90,6 @@ run 0 "$TESSERA" test -r --json huffman.cuda
 export CUDA_VISIBLE_DEVICES= TSR_EMULATE_NO_DEVICE=1
 run 0 "$TESSERA" compress -r -v -T 1 -1 --path transform many -o without
 says 'the CPU engine works: '
-rm without/zeros.tsr
+rm without/0text.tsr
 diff -r without huffman.cpu || bad "without a GPU: other bytes"
 finish

@@ -41,8 +41,8 @@ static inline void same_segment(struct tsr_segment found, struct tsr_segment exp
 }
 
 /* How many of some frames are not tried as drawn ones, and so are the GPU's. */
-static inline uint32_t count_plain(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *rasters,
-                            uint32_t frames)
+static inline uint32_t count_plain(const struct tsr_image *image, const struct tsr_coding *coding,
+                                   const uint8_t *rasters, uint32_t frames)
 {
     const uint32_t tried = tsr_tries_drawn(coding) ? frames : 0;
     for (uint32_t f = 0; f < tried; f++) frames -= tsr_may_be_drawn(image, rasters + f * raster_bytes(image));

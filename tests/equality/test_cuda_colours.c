@@ -102,9 +102,8 @@ static struct tsr_colour_model packing_of(const struct tsr_image *image, uint32_
     return colours;
 }
 
-/* Codes frames of these pictures in one batch: the GPU must do all that are not tried as drawn ones, with the same
- * bytes. found, if not NULL, gets
- * the CPU's packing of each. */
+/* Codes frames of these pictures in one batch: the GPU must do all that are no drawn ones, with the same bytes. found,
+ * if not NULL, gets the CPU's packing of each. */
 static void check_pictures(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding,
                            const struct picture *pictures, uint32_t frames, struct tsr_colour_model *found)
 {
@@ -115,7 +114,8 @@ static void check_pictures(struct rng *r, const struct tsr_image *image, const s
         if (found) found[f] = packing_of(image, coding->lossy ? coding->max_error : 0, rasters + f * bytes);
     }
     const uint32_t done = check_frames(image, coding, rasters, frames);
-    expect(done == count_plain(image, coding, rasters, frames), "%u x %u, kind %d, effort %d: %u of %u frames on the GPU", image->columns, image->rows,
+    expect(done == count_plain(image, coding, rasters, frames),
+           "%u x %u, kind %d, effort %d: %u of %u frames on the GPU", image->columns, image->rows,
            (int)pictures[0].kind, coding->effort, done, frames);
     free(rasters);
 }
