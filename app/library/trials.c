@@ -13,8 +13,9 @@
 #include "files.h"
 #include "loss/measure.h"
 #include "loss/range.h"
-#include "kernels/transform_plan.h"
+#include "kernels/drawn/drawn_cpu.h"
 #include "kernels/effort.h"
+#include "kernels/transform_plan.h"
 
 /* ---- Sparse images ---------------------------------------------------------------------------------------- */
 
@@ -262,10 +263,13 @@ static enum tsr_status estimate_frame(struct tsr_engine *cpu, const struct tsr_i
     return status;
 }
 
+/* The sample tells nothing of drawn planes. Of a frame that may be of these, an estimate below DRAWN_RATIO times the
+ * bytes with loss becomes one that leaves doubts, so that the frames are coded without loss. */
 enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
-                                      const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
-                                      struct tsr_error *error)
+                                      const struct tsr_coding *coding, const struct tsr_encode_job *lossy,
+                                      struct tsr_estimate *sum, struct tsr_error *error)
 {
+    enum { DRAWN_RATIO = 4 };
     const uint32_t bands = count_bands(image), fewer = (bands + FEWER_BANDS - 1) / FEWER_BANDS;
     const uint64_t around = sum->around / image->frames,
                    with_loss = lossy->coded.model.size + tiles_bytes(&lossy->coded);
@@ -273,6 +277,9 @@ enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct ts
     if (fewer < bands) TSR_TRY(estimate_frame(engine->cpu, image, fewer, lossy->raster, &without, error));
     if (fewer == bands || around + without < (around + with_loss) * 2)
         TSR_TRY(estimate_frame(engine->cpu, image, bands, lossy->raster, &without, error));
+    if (around + without < (around + with_loss) * DRAWN_RATIO && without > with_loss + with_loss / 5 &&
+        tsr_effort_plan(coding->effort).drawn && tsr_may_be_drawn(image, lossy->raster))
+        without = with_loss + with_loss / 5;
     sum->lossless += without;
     sum->lossy += with_loss;
     return TSR_OK;

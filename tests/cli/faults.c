@@ -201,17 +201,17 @@ bool __wrap_tree_make(const char *archive, const struct task_list *list, struct 
 /* ---- Estimates ---------------------------------------------------------------------------------------------- */
 
 enum tsr_status __real_tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
-                                             const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
-                                             struct tsr_error *error);
+                                             const struct tsr_coding *coding, const struct tsr_encode_job *lossy,
+                                             struct tsr_estimate *sum, struct tsr_error *error);
 enum tsr_status __wrap_tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
-                                             const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
-                                             struct tsr_error *error);
+                                             const struct tsr_coding *coding, const struct tsr_encode_job *lossy,
+                                             struct tsr_estimate *sum, struct tsr_error *error);
 
 enum tsr_status __wrap_tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
-                                             const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
-                                             struct tsr_error *error)
+                                             const struct tsr_coding *coding, const struct tsr_encode_job *lossy,
+                                             struct tsr_estimate *sum, struct tsr_error *error)
 {
-    const enum tsr_status status = __real_tsr_estimate_lossless(engine, image, lossy, sum, error);
+    const enum tsr_status status = __real_tsr_estimate_lossless(engine, image, coding, lossy, sum, error);
     if (planted("estimate_high")) sum->lossless = (uint64_t)1 << 50;
     if (planted("estimate_low")) sum->lossless = 0;
     if (planted("estimate_doubt")) sum->lossless = sum->lossy + sum->lossy / 5;
