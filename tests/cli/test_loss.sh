@@ -144,7 +144,7 @@ awk -F "$tab" '
 # The images of a series have one range, each by itself or in one file, whatever the threads; one alone has its own. The
 # slices differ in what they show.
 for slice in 0 1 2 3 4 5; do
-    awk -v most=$((900 + 500 * slice)) 'BEGIN { print "P5 64 64 4095"; for (i = 0; i < 4096; i++) printf "\\%03o\\%03o", int(i % 64 / 63 * most / 256), int(i % 64 / 63 * most) % 256 }' >slice.escaped
+    awk -v most=$((900 + 500 * slice)) 'BEGIN { print "P5 64 64 4095"; for (i = 0; i < 4096; i++) { v = int(i % 64 / 63 * most * (0.9 + 0.1 * sin(i * i))); printf "\\%03o\\%03o", int(v / 256), v % 256 } }' >slice.escaped
     { head -1 slice.escaped && printf "$(tail -n +2 slice.escaped)"; } >"stack$slice.pgm"
 done
 run 0 "$TESSERA" compress --json --qp 20 stack?.pgm
