@@ -149,7 +149,7 @@ TEST(borrowed_results)
 {
     enum { HELD = 20 }; /* more than there are areas to lend */
     static const int first = 0;
-    const struct tsr_gpu_choice one = {&first, 1, 0, NULL};
+    const struct tsr_gpu_choice one = {.number = &first, .count = 1};
     char reason[256];
     struct tsr_engine *engine = must(create_engine(&one, reason, sizeof reason));
     struct tsr_encode_job jobs[HELD] = {{0}}, alone = {0};
@@ -281,7 +281,7 @@ TEST(several_devices)
 #if defined(TSR_CUDA_EMULATED)
     setenv("TSR_EMULATE_DEVICES", "3", 1);
     const int numbers[2] = {2, 0};
-    const struct tsr_gpu_choice two = {numbers, 2, 0, NULL};
+    const struct tsr_gpu_choice two = {.number = numbers, .count = 2};
     for (int d = 0; d < 3; d++) tsr_emulated_peak_bytes(d);
     struct tsr_engine *engine = must(create_engine(&two, reason, sizeof reason));
     call_all(engine);
@@ -299,7 +299,7 @@ TEST(several_devices)
     all->ops->destroy(all);
 
     const int missing = 200;
-    const struct tsr_gpu_choice none = {&missing, 1, 0, NULL};
+    const struct tsr_gpu_choice none = {.number = &missing, .count = 1};
     assert_null(create_engine(&none, reason, sizeof reason));
     assert_non_null(strstr(reason, "there is no GPU 200"));
 #if defined(TSR_CUDA_EMULATED)
