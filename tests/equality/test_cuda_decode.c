@@ -75,7 +75,7 @@ static struct told_by_model read_model(const struct coded_frames *c, uint32_t fr
     for (int p = 0; p < model->planes; p++)
         if (tsr_is_coded(&model->plane[p])) {
             told.coded++;
-            told.anchored += model->plane[p].predictor.anchored;
+            told.anchored += tsr_is_of_lanes(&model->plane[p]) && model->plane[p].predictor.anchored;
             told.dc_planes += model->plane[p].dc_plane;
             told.drawn |= model->plane[p].drawn;
         }
