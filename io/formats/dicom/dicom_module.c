@@ -121,6 +121,8 @@ static enum tsr_status load(struct tsr_error *error)
     return status;
 }
 
+enum { HAS_JPEG_2000 = TSR_WITH_OPENJPEG + TSR_WITH_OPENJPH > 0 };
+
 static enum tsr_status need_module(const struct tsr_dicom_module **module, struct tsr_error *error)
 {
     *module = NULL;
@@ -156,8 +158,7 @@ enum tsr_status tsr_dicom_encode_jpeg_2000(const struct tsr_image *image, const 
 {
     const struct tsr_dicom_module *module;
     *made = (struct tsr_dicom_made){NULL, 0};
-    if (!TSR_WITH_OPENJPEG && !TSR_WITH_OPENJPH)
-        return tsr_fail(error, TSR_ERROR_VERSION, "this build has no libopenjp2 to code JPEG 2000");
+    if (!HAS_JPEG_2000) return tsr_fail(error, TSR_ERROR_VERSION, "this build has no libopenjp2 to code JPEG 2000");
     TSR_TRY(need_module(&module, error));
     return module->encode_jpeg_2000(image, raster, bits, is_ht, is_rgb, made, error);
 }
@@ -166,8 +167,7 @@ enum tsr_status tsr_dicom_decode_jpeg_2000(const struct tsr_image *image, const 
                                            uint8_t *raster, struct tsr_error *error)
 {
     const struct tsr_dicom_module *module;
-    if (!TSR_WITH_OPENJPEG && !TSR_WITH_OPENJPH)
-        return tsr_fail(error, TSR_ERROR_VERSION, "this build has no libopenjp2 to code JPEG 2000");
+    if (!HAS_JPEG_2000) return tsr_fail(error, TSR_ERROR_VERSION, "this build has no libopenjp2 to code JPEG 2000");
     TSR_TRY(need_module(&module, error));
     return module->decode_jpeg_2000(image, stream, size, raster, error);
 }
