@@ -47,6 +47,7 @@ for TESSERA_FAULT_CALL in cudaMalloc cudaHostRegister cudaMemcpyAsync cudaMemset
     run 0 "$FAULTY" decompress -r -q --engine cuda set -o back
     for file in a.pgm b.ppm c.png d.dcm; do cmp in/$file back/$file || bad "$TESSERA_FAULT_CALL: $file comes back wrong"; done
 done
+TESSERA_FAULT_CALL=cudaEventSynchronize TESSERA_FAULT_AT=3
 rm -rf set
 run 0 "$FAULTY" compress -r -f --engine cuda --path transform in -o set
 grep -q '^  [12] files* by the CPU engine: the GPU failed: ' "$out" || bad "not counted: $(cat "$out")"
