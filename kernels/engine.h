@@ -30,6 +30,21 @@ struct tsr_coded_frame {
     bool is_drawn;                     /* of drawn planes, which path P does not come near at any effort */
 };
 
+/* Bytes of a tile, and of all tiles of a frame. */
+static inline size_t tsr_tile_bytes(const struct tsr_coded_tile *tile)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < tile->segments; i++) bytes += tile->segment[i].size;
+    return bytes;
+}
+
+static inline size_t tsr_tiles_bytes(const struct tsr_coded_frame *frame)
+{
+    size_t bytes = 0;
+    for (uint32_t t = 0; t < frame->tiles; t++) bytes += tsr_tile_bytes(&frame->tile[t]);
+    return bytes;
+}
+
 /* Frames of one image to be coded or decoded at once. */
 struct tsr_encode_job {
     const uint8_t *raster;        /* in: tsr_frame_bits(image) bits */

@@ -253,19 +253,12 @@ static bool get_size(const uint8_t *in, size_t in_size, size_t *at, size_t *valu
     return true;
 }
 
-static size_t tile_bytes(const struct tsr_coded_tile *tile)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < tile->segments; i++) bytes += tile->segment[i].size;
-    return bytes;
-}
-
 static size_t payload_bytes(const struct tsr_coded_frame *coded)
 {
     uint8_t varint[TSR_VARINT_LIMIT];
     size_t bytes = tsr_put_varint(varint, coded->model.size) + coded->model.size;
     for (uint32_t t = 0; t < coded->tiles; t++) {
-        const size_t tile = tile_bytes(&coded->tile[t]);
+        const size_t tile = tsr_tile_bytes(&coded->tile[t]);
         bytes += tsr_put_varint(varint, tile) + tile;
     }
     return bytes;
@@ -279,7 +272,7 @@ static void put_payload(const struct tsr_coded_frame *coded, uint8_t *payload)
     used += coded->model.size;
     for (uint32_t t = 0; t < coded->tiles; t++) {
         const struct tsr_coded_tile *tile = &coded->tile[t];
-        used += tsr_put_varint(payload + used, tile_bytes(tile));
+        used += tsr_put_varint(payload + used, tsr_tile_bytes(tile));
         for (int i = 0; i < tile->segments; i++) {
             if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
             used += tile->segment[i].size;

@@ -229,14 +229,6 @@ static void copy_sample(const struct tsr_image *image, const struct tsr_image *s
             copy_band(image, sample, band, pixel, raster + (size_t)plane * image->rows * row, to);
 }
 
-static uint64_t tiles_bytes(const struct tsr_coded_frame *frame)
-{
-    uint64_t bytes = 0;
-    for (uint32_t t = 0; t < frame->tiles; t++)
-        for (int i = 0; i < frame->tile[t].segments; i++) bytes += frame->tile[t].segment[i].size;
-    return bytes;
-}
-
 /* What a frame takes without loss, by the sample of so many bands. */
 static enum tsr_status estimate_frame(struct tsr_engine *cpu, const struct tsr_image *image, uint32_t bands,
                                       const uint8_t *frame, uint64_t *bytes, struct tsr_error *error)
@@ -257,7 +249,7 @@ static enum tsr_status estimate_frame(struct tsr_engine *cpu, const struct tsr_i
         if (status != TSR_OK) tsr_fail(error, status, "the engine fails on a part of a frame");
     }
     if (status == TSR_OK)
-        *bytes = job.coded.model.size + (tiles_bytes(&job.coded) * image->rows + sample.rows - 1) / sample.rows;
+        *bytes = job.coded.model.size + (tsr_tiles_bytes(&job.coded) * image->rows + sample.rows - 1) / sample.rows;
     ops->give_workspace(cpu, raster);
     ops->give_workspace(cpu, workspace);
     return status;
@@ -272,7 +264,7 @@ enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct ts
     enum { DRAWN_RATIO = 4 };
     const uint32_t bands = count_bands(image), fewer = (bands + FEWER_BANDS - 1) / FEWER_BANDS;
     const uint64_t around = sum->around / image->frames,
-                   with_loss = lossy->coded.model.size + tiles_bytes(&lossy->coded);
+                   with_loss = lossy->coded.model.size + tsr_tiles_bytes(&lossy->coded);
     uint64_t without = 0;
     if (fewer < bands) TSR_TRY(estimate_frame(engine->cpu, image, fewer, lossy->raster, &without, error));
     if (fewer == bands || around + without < (around + with_loss) * 2)

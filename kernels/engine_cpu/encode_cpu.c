@@ -19,8 +19,9 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The most scratch that a part needs at any time, for tiles of this size; drawn: NULL, or how drawn frames are cut. */
-static size_t scratch_bytes(int32_t width, int32_t height, const struct tsr_tiling *drawn)
+/* The most scratch that a part needs at any time, for tiles of this size; intra: they may be predicted; drawn: NULL, or
+ * how drawn frames are cut. */
+static size_t scratch_bytes(int32_t width, int32_t height, bool intra, const struct tsr_tiling *drawn)
 {
     size_t most = tsr_predict_scratch_bytes(width);
     most = larger(most, tsr_code_scratch_bytes(width, height, tsr_lanes_for_tile(width, height)));
@@ -28,7 +29,7 @@ static size_t scratch_bytes(int32_t width, int32_t height, const struct tsr_tili
     most = larger(most, tsr_lapped_scratch_bytes(width));
     most = larger(most, tsr_choose_scratch_bytes(width));
     most = larger(most, tsr_dc_choice_scratch_bytes(width));
-    most = larger(most, tsr_intra_scratch_bytes(width, height));
+    if (intra) most = larger(most, tsr_intra_scratch_bytes(width, height));
     most = larger(most, tsr_coefficients_scratch_bytes(TSR_LARGE_SLICE_BLOCKS));
     if (drawn) most = larger(most, tsr_drawn_scratch_bytes(drawn->tile_width, drawn->tile_height));
     return (most + 63) / 64 * 64;
@@ -42,7 +43,7 @@ static bool is_referred_to(const struct tsr_image *image, int p)
 
 /* Which parts of the space a coding uses. */
 struct parts_in_use {
-    bool symbols, coefficients, entries, classes, dcs, drawn;
+    bool symbols, coefficients, entries, classes, dcs, intra, drawn;
     bool training; /* predictors: samples of padded tiles, which those of later planes may refer to */
 };
 
@@ -57,6 +58,7 @@ static struct parts_in_use parts_in_use(const struct tsr_image *image, const str
         .entries = !by_lanes && coding->coder != TSR_CODER_CAVLC,
         .classes = coding->path == TSR_PATH_TRANSFORM && coding->lossy && coding->tune == TSR_TUNE_SSIM,
         .dcs = tsr_may_have_dc_planes(coding),
+        .intra = tsr_may_have_intra(coding),
         .drawn = tsr_tries_drawn(coding),
         .training = by_lanes && effort.neighbours_set > 0,
     };
@@ -108,9 +110,9 @@ static void lay_out_dcs(struct tsr_encode_space *s, struct parts_in_use use, siz
     s->dc_entries = use.dcs ? tsr_take(base, used, tiles * s->tile_dc_coefficients * sizeof *s->dc_entries) : NULL;
     s->tile_blocks_four = s->tile_coefficients / TSR_BLOCK_SAMPLES;
     s->other_coefficients =
-        use.dcs ? tsr_take(base, used, parts * s->tile_coefficients * sizeof *s->other_coefficients) : NULL;
-    s->restored = use.dcs ? tsr_take(base, used, parts * s->tile_coefficients * sizeof *s->restored) : NULL;
-    s->intra_maps = use.dcs ? tsr_take(base, used, tiles * s->tile_blocks_four) : NULL;
+        use.intra ? tsr_take(base, used, parts * s->tile_coefficients * sizeof *s->other_coefficients) : NULL;
+    s->restored = use.intra ? tsr_take(base, used, parts * s->tile_coefficients * sizeof *s->restored) : NULL;
+    s->intra_maps = use.intra ? tsr_take(base, used, tiles * s->tile_blocks_four) : NULL;
 }
 
 /* Lays the space out for a coding, of which cut has the sides of tiles; returns its size. Sums stay far below 2^63 for
@@ -126,7 +128,7 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     s->tile_dcs = (size_t)dcs.width * (size_t)dcs.height;
     s->tile_dc_coefficients = tsr_tile_coefficients(dcs.width, dcs.height);
     const struct tsr_tiling drawn = tsr_cut_image(image, 1, true);
-    s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height, use.drawn ? &drawn : NULL);
+    s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height, use.intra, use.drawn ? &drawn : NULL);
     s->tile_padded = tsr_padded_samples(cut->tile_width, cut->tile_height);
     s->tile_payload = s->tile_padded * sizeof(int16_t);
     assert(s->tile_payload >= tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height));
@@ -357,14 +359,6 @@ static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, 
         encode_plane(&work);
 }
 
-static uint64_t bytes_of(const struct tsr_coded_frame *frame)
-{
-    uint64_t bytes = frame->model.size;
-    for (uint32_t t = 0; t < frame->tiles; t++)
-        for (int i = 0; i < frame->tile[t].segments; i++) bytes += frame->tile[t].segment[i].size;
-    return bytes;
-}
-
 static void set_drawn(struct tsr_frame_model *model, bool drawn, struct tsr_tiling cut)
 {
     model->tile_width = cut.tile_width;
@@ -377,7 +371,7 @@ static void set_drawn(struct tsr_frame_model *model, bool drawn, struct tsr_tili
 static void choose_drawn(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_encode_space *space,
                          struct tsr_encode_job *job, uint64_t tiles)
 {
-    const uint64_t most = bytes_of(&job->coded);
+    const uint64_t most = job->coded.model.size + tsr_tiles_bytes(&job->coded);
     struct tsr_frame_model *const model = space->model;
     const struct tsr_tiling before = tsr_frame_tiling(image, model);
     if (tiles >= most) return;

@@ -20,21 +20,13 @@ static void join_tiles(const struct tsr_coded_frame *coded, uint8_t *payload, st
     }
 }
 
-static size_t tiles_bytes(const struct tsr_coded_frame *coded)
-{
-    size_t bytes = 0;
-    for (uint32_t t = 0; t < coded->tiles; t++)
-        for (int i = 0; i < coded->tile[t].segments; i++) bytes += coded->tile[t].segment[i].size;
-    return bytes;
-}
-
 enum tsr_status tsr_decode_coded(struct tsr_engine *engine, const struct tsr_header *header,
                                  const struct tsr_measured *measured, const struct tsr_encode_job *from,
                                  uint8_t *raster, struct tsr_difference *difference, struct tsr_error *error)
 {
     const struct tsr_image *const image = &header->image;
     const struct tsr_kept_ranges *const kept = tsr_kept_of(header, &header->coding);
-    uint8_t *const payload = malloc(tiles_bytes(&from->coded) + 1);
+    uint8_t *const payload = malloc(tsr_tiles_bytes(&from->coded) + 1);
     struct tsr_segment *const tiles = malloc(from->coded.tiles * sizeof *tiles);
     struct tsr_decode_job job = {.model = from->coded.model,
                                  .tile = tiles,

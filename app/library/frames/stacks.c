@@ -38,18 +38,10 @@ struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, u
     return (struct tsr_coded_frame){i == 0 ? stack->model : none, tiles, stack->tile + i * tiles, stack->is_drawn};
 }
 
-static size_t tiles_bytes(const struct tsr_coded_frame *frame)
-{
-    size_t bytes = 0;
-    for (uint32_t t = 0; t < frame->tiles; t++)
-        for (int i = 0; i < frame->tile[t].segments; i++) bytes += frame->tile[t].segment[i].size;
-    return bytes;
-}
-
 bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame *frames, uint32_t count)
 {
-    size_t alone = 0, together = stack->model.size + tiles_bytes(stack) + count - 1; /* the distances */
-    for (uint32_t i = 0; i < count; i++) alone += frames[i].model.size + tiles_bytes(&frames[i]);
+    size_t alone = 0, together = stack->model.size + tsr_tiles_bytes(stack) + count - 1; /* the distances */
+    for (uint32_t i = 0; i < count; i++) alone += frames[i].model.size + tsr_tiles_bytes(&frames[i]);
     if (together >= alone) return false;
     for (uint32_t i = 0; i < count; i++) frames[i] = tsr_frame_of_stack(stack, i, count);
     return true;

@@ -16,7 +16,25 @@ from ._numbers import integer
 _library = _native.library
 
 
-class Engine:
+class Holder:
+    """What holds one native handle, which is ended once: in the process that made it, when nobody uses it."""
+
+    _is_closed: bool
+    _process: int
+    _uses: set[object]
+    _handles: list[int]
+
+    def _take_unused(self) -> int | None:
+        """The handle, if it is to be ended now."""
+        if not self._is_closed or self._uses or os.getpid() != self._process:
+            return None
+        try:
+            return self._handles.pop()
+        except IndexError:
+            return None
+
+
+class Engine(Holder):
     """Threads and memory that compute. Several threads may use an engine at once.
 
     The engine ends with close(), or with the last reference to it. Calls and readers that still use it keep it
@@ -33,8 +51,8 @@ class Engine:
         self._begin()
 
     def _begin(self) -> None:
-        self._uses: set[object] = set()
-        self._handles: list[int] = []
+        self._uses = set()
+        self._handles = []
         choice, threads, memory, gpus, gpu_memory = self._arguments
         if choice not in _native.ENGINES:
             raise ValueError(f"{choice!r} is not an engine: {', '.join(_native.ENGINES)}")
@@ -86,13 +104,9 @@ class Engine:
             self._end_use(use)
 
     def _destroy_unused(self) -> None:
-        if not self._is_closed or self._uses or os.getpid() != self._process:
-            return
-        try:
-            handle = self._handles.pop()
-        except IndexError:
-            return
-        _library.tsr_engine_destroy(handle)
+        handle = self._take_unused()
+        if handle is not None:
+            _library.tsr_engine_destroy(handle)
 
     def close(self) -> None:
         """Ends the engine as soon as no call and no reader uses it."""

@@ -8,14 +8,14 @@ import threading
 from typing import Any
 
 from . import _native
-from ._engine import Engine, resolve
+from ._engine import Engine, Holder, resolve
 from ._errors import ChangedError, Status, TesseraError, check
 from ._media import Data, Source, place
 
 _library = _native.library
 
 
-class Handle:
+class Handle(Holder):
     """A native reader with its source and its use of an engine, which end together when no call uses them.
 
     It is pickled as what it was opened from, and opened again where it is unpickled; in a child of os.fork it opens
@@ -33,8 +33,8 @@ class Handle:
     def _begin(self) -> None:
         self._process = os.getpid()
         self.source = Source(self._data)
-        self._uses: set[object] = set()
-        self._handles: list[int] = []
+        self._uses = set()
+        self._handles = []
         self._engine = resolve(self._wanted)
         use, engine_handle = self._engine._begin_use()
         status, error = self._open(engine_handle)
@@ -158,11 +158,8 @@ class Handle:
         self._close_unused()
 
     def _close_unused(self) -> None:
-        if not self._is_closed or self._uses or os.getpid() != self._process:
-            return
-        try:
-            handle = self._handles.pop()
-        except IndexError:
+        handle = self._take_unused()
+        if handle is None:
             return
         _library.tsr_close(handle)
         self.source.close()
