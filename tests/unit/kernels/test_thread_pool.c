@@ -654,14 +654,14 @@ TEST(tasks_once_each)
 TEST(memory_that_never_is)
 {
     struct tsr_pool *pool = must(tsr_pool_create(2));
-    for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) {
+    for (enum tsr_memory_lot lot = 0; lot < TSR_MEMORY_LOTS; lot++) {
         assert_true(tsr_pool_memory(pool, lot) == SIZE_MAX);
         assert_true(tsr_pool_reserve(pool, lot, SIZE_MAX));
         tsr_pool_release(pool, lot, SIZE_MAX);
         tsr_pool_set_memory(pool, lot, LOT + (size_t)lot);
     }
     for (int round = 0; round < 3; round++) {
-        for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) {
+        for (enum tsr_memory_lot lot = 0; lot < TSR_MEMORY_LOTS; lot++) {
             const size_t limit = LOT + (size_t)lot;
             assert_true(tsr_pool_memory(pool, lot) == limit);
             assert_false(tsr_pool_reserve(pool, lot, limit + 1));
@@ -670,7 +670,7 @@ TEST(memory_that_never_is)
             assert_false(tsr_pool_reserve(pool, lot, limit + 1));
             assert_true(tsr_pool_reserve(pool, lot, 0));
         }
-        for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) tsr_pool_release(pool, lot, LOT + (size_t)lot);
+        for (enum tsr_memory_lot lot = 0; lot < TSR_MEMORY_LOTS; lot++) tsr_pool_release(pool, lot, LOT + (size_t)lot);
     }
     tsr_pool_destroy(pool);
 }
@@ -928,7 +928,7 @@ TEST(lots_within_lots)
             memset(&g, 0, sizeof g);
             g.held.pool = must(tsr_pool_create_resting(threads, resting, 1000));
             pthread_mutex_init(&g.lock, NULL);
-            for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) tsr_pool_set_memory(g.held.pool, lot, LOT);
+            for (enum tsr_memory_lot lot = 0; lot < TSR_MEMORY_LOTS; lot++) tsr_pool_set_memory(g.held.pool, lot, LOT);
             tsr_pool_run_tasks(g.held.pool, make_group, &g, GROUPS);
             tsr_pool_destroy(g.held.pool);
             pthread_mutex_destroy(&g.lock);
@@ -936,7 +936,7 @@ TEST(lots_within_lots)
             assert_int_equal(g.held.done, GROUPS * GROUP_TASKS);
             assert_int_equal(g.held.inner, GROUPS * GROUP_TASKS * MEMORY_PIECES);
             assert_int_equal(g.held.too_much, 0);
-            for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) assert_int_equal(g.held.bytes[lot], 0);
+            for (enum tsr_memory_lot lot = 0; lot < TSR_MEMORY_LOTS; lot++) assert_int_equal(g.held.bytes[lot], 0);
         }
     }
 }
