@@ -330,14 +330,6 @@ static bool decode_pair_slice(const uint8_t *bytes, size_t size, struct tsr_bloc
 }
 #endif
 
-/* clang 22 (zig 0.17) makes a decoder of pair_read_avx2.h that refuses sound strings, also at -O1, and where it is told
- * to trap undefined behaviour nothing traps; gcc 12's is right (tests/bench/decisions/048). Why is not known. */
-#if defined(__clang_major__) && __clang_major__ > 14
-#define TSR_PAIRS_ARE_MISREAD true
-#else
-#define TSR_PAIRS_ARE_MISREAD false
-#endif
-
 static bool decode_coefficients(const uint8_t *payload, size_t size, struct tsr_tile tile,
                                 struct tsr_coefficient_coding coding, const struct tsr_coefficient_tables *tables,
                                 int32_t *coefficients)
@@ -349,8 +341,6 @@ static bool decode_coefficients(const uint8_t *payload, size_t size, struct tsr_
     size_t at = tsr_get_lengths_in_front(payload, size, lengths, slices);
     if (at == 0) return false;
 #if defined(TSR_SLICES_BY_TURNS)
-    if (coding.pairs && TSR_PAIRS_ARE_MISREAD)
-        return tsr_coefficient_form(TSR_ISA_PLAIN)->decode(payload, size, tile, coding, tables, coefficients);
     if (coding.pairs) return decode_pair_slices(payload + at, size - at, lengths, grid, tables, coefficients);
     return decode_rans_slices(payload + at, size - at, lengths, grid, tables, coefficients);
 #else

@@ -188,7 +188,7 @@ get_dc_pair(struct tsr_bit_reader *r, const struct pair_tables *tables, struct p
     if (!table) return false;
     const struct long_pair pair = take_long_pair(r, table, b->expected, 0, shift);
     const uint32_t both = ((uint32_t)pair.second & 0xffffu) | (uint32_t)pair.first << 16;
-    *value = _mm256_or_si256(*value, _mm256_castsi128_si256(_mm_cvtsi32_si128((int32_t)both)));
+    *value = _mm256_or_si256(*value, _mm256_zextsi128_si256(_mm_cvtsi32_si128((int32_t)both)));
     return !pair.wide;
 }
 
@@ -206,7 +206,7 @@ static inline __attribute__((always_inline)) bool get_lone(struct tsr_bit_reader
     const uint32_t raw = take_bits(r, tsr_token_raw_bits(symbol));
     const uint32_t dc = tsr_token_value(symbol, raw) + (places == 1);
     const int32_t negative = -(int32_t)take_bits(r, dc != 0), lone = ((int32_t)dc ^ negative) - negative;
-    *value = _mm256_or_si256(*value, _mm256_castsi128_si256(_mm_cvtsi32_si128(lone & 0xffff)));
+    *value = _mm256_or_si256(*value, _mm256_zextsi128_si256(_mm_cvtsi32_si128(lone & 0xffff)));
     return dc < PAIR_NARROW;
 }
 

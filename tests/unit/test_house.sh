@@ -98,6 +98,11 @@ find kernels -name '*_sse2.[ch]' -o -name '*_avx2.[ch]' -o -name '*_avx512.[ch]'
         echo "$form: its first comment does not say its measured gain and the page in tests/bench/decisions" >>"$problems"
 done
 
+# A vector that is widened by a cast has an upper half of any value, which compilers fill as they like: it is put in place in
+# the same line, or the widening is _mm256_zextsi128_si256, which clears it.
+grep -rnE '_mm(256|512)_cast(si|ps|pd)(128|256)_(si|ps|pd)(256|512)\(' kernels --include='*.[ch]' |
+    grep -v insert | sed 's/:.*//; s/$/: a cast widens a vector, whose upper half may be anything/' | sort -u >>"$problems"
+
 # The pages of the format end with a table "Where the code is". It names every section of the page (of FORMAT.md: from 3.1
 # on) that is not informative, and files that exist. A node's folder has a page.
 format=$(grep -l '^## Where the code is' -r io entropy --include='*.md' | LC_ALL=C sort)
