@@ -60,7 +60,8 @@ SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  # Wang, Simoncelli and Bovik 
 TAPS = numpy.exp(-0.5 * (numpy.arange(-5, 6) / 1.5) ** 2)
 TAPS /= TAPS.sum()
 REFERENCE = "JPEG"
-ORDER = (REFERENCE, "rANS -5", "rANS -5, ssim", "CAVLC -1", "JPEG XL e7", "WebP m4", "AVIF s9", "AVIF s6", "JPEG 2000", "x264 intra")
+ORDER = (REFERENCE, "rANS -5", "rANS -5, ssim", "rANS -9", "rANS -9, ssim", "CAVLC -1", "JPEG XL e7", "WebP m4", "AVIF s9", "AVIF s6", "JPEG 2000",
+         "x264 intra")
 LOSSLESS = 99.0
 TOOLS = ("SSIMULACRA 2", "Butteraugli")
 QUALITIES = (15, 30, 45, 60, 75, 85, 90, 95, 98)
