@@ -82,10 +82,11 @@ struct outcome {
     bool is_gone;      /* and an earlier run with --rm has removed the file */
     bool is_compared;  /* every byte that comes back was compared with the original's */
     bool removed;      /* --rm has removed the original */
-    const char *kept;  /* why --rm has not; static, or NULL */
+    bool is_judged;    /* it is known whether the original may be deleted */
+    const char *kept;  /* why it must stay, or why --rm has not removed it; static, or NULL */
     bool may_be_lost;  /* the output exists, and is not known to be this task's: it may be an only copy */
     bool is_counted;   /* it has failed as many others: its sentence is for the log alone */
-    struct stat input; /* of the original before it was read, where --rm may remove it */
+    struct stat input; /* of the original before it was read; of verify and of a series afterwards */
     char sha256[65];   /* of the original, where a manifest is written; else empty */
     double told;       /* the share of the task's work that tell_share has told of */
     void *more;        /* a verb's own results, freed with free() */
@@ -225,9 +226,10 @@ static inline struct tsr_file_state state_of(const struct stat *s)
 const char *temporary_folder(void);
 int open_temporary(void);
 
-/* verbs/remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
-void remove_original(const struct options *options, const struct task_list *list, const struct task *task,
-                     struct outcome *outcome);
+/* verbs/remove.c: whether the original of a task that is done, and whose output is on the disk, may be deleted; --rm
+ * does it. Says so in the outcome. */
+void judge_original(const struct options *options, const struct task_list *list, const struct task *task,
+                    struct outcome *outcome);
 
 /* inputs/lists.c: bytes of memory that the process may take. */
 uint64_t memory_limit(const struct machine_options *machine);
@@ -294,7 +296,7 @@ void report_unbegun(const struct options *options, const struct task_list *list,
 void add_to_summary(const struct options *options, const struct task *task, const struct outcome *outcome);
 size_t unproven_files(void); /* of those that were added */
 size_t damaged_files(void);  /* of those: originals that look so */
-size_t kept_files(void);     /* of those: other originals that --rm has left */
+size_t kept_files(void); /* of those: other originals that --rm has left */
 
 /* Where talk that is a result goes: stderr where stdout takes a file. */
 void talk_on_stderr(void);

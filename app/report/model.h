@@ -188,9 +188,10 @@ struct report_evidence {
     const char *verb; /* "compress", "test", "verify" */
     bool is_identified;
     bool passes;
-    const char *word;    /* "PASS", "NOT PROVEN" or "FAIL" */
-    const char *title;   /* it, and what is to be said beside it */
-    const char *verdict; /* one sentence, why */
+    const char *word;      /* "PASS", "NOT PROVEN" or "FAIL" */
+    const char *title;     /* it, and what is to be said beside it */
+    const char *verdict;   /* one sentence, why */
+    const char *originals; /* which of them can be deleted: a sentence without an end, or empty */
     const struct evidence_reason *reasons;
     size_t reason_count;
     size_t other_files; /* that have other reasons */

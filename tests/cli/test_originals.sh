@@ -86,6 +86,37 @@ run 0 "$tsr" compress -r -f set
 grep -q 'all proven' "$out" || bad "outputs beside originals are not counted among them: $(cat "$out")"
 rm -rf set made
 
+# --- Which originals can be deleted: compress, a series and verify say of the same ones what --rm removes.
+mkdir set && cp "$grey" set/a && cp "$text" set/b && cp "$dicom" set/c.dcm && head -c 100000 "$dicom" >set/cut.dcm && ln set/a set/d
+run 0 "$tsr" compress -r set -o made
+grep -qx '  originals: 4 of 5 can be deleted; to keep: 1 (it looks damaged)' "$out" || bad "compress says of originals: $(cat "$out")"
+run 0 "$tsr" verify set made
+grep -qx '  originals: 4 of 5 can be deleted; to keep: 1 (it looks damaged)' "$out" || bad "verify says of originals: $(cat "$out")"
+run 0 "$tsr" compress -r -f --json set -o made
+fields input deletable | sort >told
+[ "$(fields --summary deletable)" = 4 ] || bad "deletable: $(tail -n 1 "$out")"
+run 0 "$tsr" compress -r --series made.tsr set
+grep -q '^  originals: 4 of 5 can be deleted' "$out" || bad "a series says of originals: $(cat "$out")"
+run 0 "$tsr" compress -r -f --report made.html set -o made
+grep -q 'originals: 4 of 5 can be deleted; to keep: 1 (it looks damaged)' made.html || bad "the page does not say which originals can be deleted"
+run 0 "$tsr" compress -r -f --json --rm set -o removed
+fields input removed | sort >removed.lines
+cmp told removed.lines || bad "told: $(cat told); removed: $(cat removed.lines)"
+grep -q 'can be deleted' "$out" && bad "--rm says that originals can be deleted: $(cat "$out")"
+run 0 "$tsr" decompress -q -r made -o set -f
+run 0 "$tsr" compress -r -f --qp 20 set/a set/c.dcm -o lossy/
+grep -qx '  originals: 0 of 2 can be deleted; to keep: 2 (its .tsr is lossy)' "$out" || bad "lossy ones: $(cat "$out")"
+run 0 "$tsr" compress -f --verify none set/a -o one.tsr
+grep -qx '  the original must stay: its .tsr was not proven' "$out" || bad "--verify none: $(cat "$out")"
+run 0 "$tsr" compress -f set/a -o one.tsr
+grep -qx '  the original can be deleted' "$out" || bad "one file: $(cat "$out")"
+ln -s a set/link
+run 0 "$tsr" compress -r -f set -o made
+grep -q '^  originals: 4 of 5 can be deleted; to keep: 1 (it looks damaged), 1 (not taken)$' "$out" || bad "with a link: $(cat "$out")"
+run 0 "$tsr" compress -r --update set -o made
+grep -q '^  originals: 0 of 5 can be deleted; to keep: 5 (it was done before, and was not compared again), 1 (not taken)$' "$out" || bad "--update: $(cat "$out")"
+rm -rf ./*
+
 # --- A name that is not there is only done if --rm has removed it.
 cp "$text" a && "$tsr" compress -q a && cp a.tsr whole.tsr && rm a
 run 20 "$tsr" compress -q --update a

@@ -9,6 +9,7 @@
 
 #include "app/cli/inputs/inputs.h"
 #include "app/cli/json.h"
+#include "app/cli/summary/originals.h"
 #include "app/report/evidence.h"
 #include "origin.h"
 #include "page_file.h"
@@ -125,7 +126,8 @@ static bool names_only(const struct tsr_error *error, const struct task *task)
 /* The name stands in the row's first column, or nowhere. */
 static char *reason_of(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
-    if (outcome->status == TSR_OK) return copy_of(outcome->report.reason[0] ? outcome->report.reason : outcome->kept);
+    const char *const kept = options->archive.removes ? outcome->kept : NULL;
+    if (outcome->status == TSR_OK) return copy_of(outcome->report.reason[0] ? outcome->report.reason : kept);
     if (names_files(options) || names_only(&outcome->error, task))
         return without_name(outcome->error.text, task->input);
     char text[200];
@@ -237,7 +239,7 @@ void add_evidence(const struct options *options, const struct task *task, const 
     file.damage = is_ok ? copy_of(r->damage) : NULL;
     file.is_current = outcome->is_current;
     file.removed = outcome->removed;
-    file.kept = is_ok && !r->damage[0] ? outcome->kept : NULL;
+    file.kept = is_ok && !r->damage[0] && options->archive.removes ? outcome->kept : NULL;
     file.is_stored = is_ok && is_stored(r);
     snprintf(file.kind, sizeof file.kind, "%s", is_ok ? tsr_kind_name(r->kind) : "");
     const bool is_made = options->verb == VERB_COMPRESS;
@@ -315,8 +317,9 @@ enum tsr_status end_evidence(const struct options *options, const struct task_li
                              const char *sentence, struct tsr_error *error)
 {
     if (!evidence.page.file) return TSR_OK;
-    char title[VERDICT_ROOM], *const verdict = say_sentence(tally);
+    char title[VERDICT_ROOM], originals[ORIGINALS_ROOM], *const verdict = say_sentence(tally);
     say_verdict(tally, title);
+    say_originals(options, tally, originals);
     add_skipped_names(options, list);
     add_sentence(options, tally, sentence);
     end_origin(&evidence.origin);
@@ -328,6 +331,7 @@ enum tsr_status end_evidence(const struct options *options, const struct task_li
         .word = verdict_word(judge(tally)),
         .title = title,
         .verdict = verdict ? verdict : "",
+        .originals = originals,
         .reasons = evidence.reasons,
         .reason_count = evidence.reason_count,
         .other_files = evidence.other_files,

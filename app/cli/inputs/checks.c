@@ -405,7 +405,7 @@ static enum tsr_status check_files(const struct options *options, struct task_li
                                    struct tsr_error *error)
 {
     known->outputs = tsr_file_set_create();
-    const bool has_twins = !options->archive.removes || find_twins(list);
+    const bool has_twins = options->verb != VERB_COMPRESS || find_twins(list);
     const bool has_memory = has_twins && refuse_collisions(options, list) && (!writes(options) || refuse_folders(list));
     known->inputs = has_memory ? collect_inputs(options, list) : NULL;
     if (!known->inputs || !known->outputs || !look_at_outputs(options, list, known))

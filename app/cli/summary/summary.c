@@ -8,6 +8,7 @@
 #include "app/cli/json.h"
 #include "notes.h"
 #include "hints.h"
+#include "originals.h"
 
 /* The losses of files of one depth: errors of different depths are not comparable. */
 struct loss {
@@ -157,12 +158,13 @@ void add_to_summary(const struct options *options, const struct task *task, cons
         return;
     }
     totals.removed += outcome->removed;
+    totals.kept += options->archive.removes && outcome->kept && !r->damage[0];
+    add_original(outcome);
     totals.compared += outcome->is_compared;
     totals.gone += outcome->is_gone;
     if (r->damage[0]) add_note(NOTE_DAMAGED, task->member ? task->member : task->input, r->damage);
     totals.damaged += r->damage[0] != '\0';
-    totals.kept += outcome->kept && !r->damage[0];
-    if (outcome->kept) add_note(NOTE_KEPT, task->input, outcome->kept);
+    if (options->archive.removes && outcome->kept) add_note(NOTE_KEPT, task->input, outcome->kept);
     char *const referrers = say_referrers(task, outcome, true);
     if (referrers) add_note(NOTE_REFERRED, task->input, referrers);
     totals.referred += referrers != NULL;
@@ -269,6 +271,8 @@ static void add_counts(cJSON *o, const struct options *options, const struct tas
     add_number(o, "lossy", true, (double)t->lossy);
     add_number(o, "unverified", true, (double)t->unverified);
     add_number(o, "damaged", true, (double)t->damaged);
+    add_number(o, "deletable", options->verb == VERB_COMPRESS || options->verb == VERB_VERIFY,
+               (double)deletable_originals());
     add_number(o, "removed", options->archive.removes, (double)t->removed);
     add_number(o, "kept", options->archive.removes, (double)t->kept);
     add_number(o, "skipped", true, (double)list->skipped_count);
@@ -449,6 +453,13 @@ static void print_ways(void)
     talk("\n");
 }
 
+static void print_originals(const struct options *options, const struct tally *tally)
+{
+    char text[ORIGINALS_ROOM];
+    say_originals(options, tally, text);
+    if (text[0]) talk("  %s\n", text);
+}
+
 static void print_compress(const struct options *options, const struct tally *tally, double wall_s)
 {
     const struct totals *const t = &totals;
@@ -464,6 +475,7 @@ static void print_compress(const struct options *options, const struct tally *ta
         print_ratios();
     }
     print_current(options);
+    print_originals(options, tally);
     if (options->archive.removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));
 }
 
@@ -498,7 +510,9 @@ static void print_totals(const struct options *options, const struct task_list *
         talk("%zu file%s compared with the originals, %.1f s\n", t->done, plural(t->done), wall_s);
         talk("  %swhat comes back: ", proves_all(options, tally) ? "all proven; " : "");
         print_kinds();
-        break;
+        print_losses();
+        print_originals(options, tally);
+        return;
     default:
         if (judge(tally) == VERDICT_FAIL)
             talk("%zu of %zu files tested: their checksums hold, %.1f s\n", t->done, t->done + t->failed, wall_s);
@@ -536,6 +550,7 @@ void report_summary(const struct options *options, const struct task_list *list,
     }
     fflush(stdout);
     free_notes();
+    forget_originals();
     memset(&totals, 0, sizeof totals);
 }
 

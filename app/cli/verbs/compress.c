@@ -110,7 +110,7 @@ static enum tsr_status make_output(struct tsr_engine *engine, const struct optio
     struct tsr_data_sink sink = sink_of(options, task);
     bool is_current = false, replace = false;
     outcome->is_current = false;
-    if (options->archive.removes && lstat(task->input, &outcome->input) != 0) outcome->input.st_nlink = 0;
+    if (lstat(task->input, &outcome->input) != 0) outcome->input.st_nlink = 0;
     enum tsr_status status = TSR_OK;
     if (options->archive.update != UPDATE_OFF && task->output && task->descriptor < 0)
         status = check_current(engine, options, task, &is_current, &replace, outcome);

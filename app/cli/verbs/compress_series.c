@@ -112,7 +112,8 @@ static struct tally report_files(const struct options *options, const struct tas
     struct tally tally = {.files = list->count + dropped, .failed = dropped, .not_taken = list->skipped_count};
     tally.only = tally.ended = status;
     for (size_t i = 0; i < list->count && status == TSR_OK; i++) {
-        const struct outcome outcome = {.report = reports[i]};
+        struct outcome outcome = {.report = reports[i]};
+        judge_original(options, list, &list->tasks[i], &outcome);
         report_file(options, &list->tasks[i], &outcome);
     }
     tally.unproven = unproven_files();

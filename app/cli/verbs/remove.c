@@ -1,4 +1,4 @@
-/* --rm: removes an original that its .tsr restores as the same file. */
+/* Which originals may be deleted: those that their .tsr is proven to restore as the same file. --rm removes them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -38,41 +38,62 @@ static bool has_fewer_links(const char *path, const struct stat *was, const uint
            memcmp(found, hash, sizeof found) == 0 && is_unchanged(path, &wanted, false);
 }
 
-void remove_original(const struct options *options, const struct task_list *list, const struct task *task,
-                     struct outcome *outcome)
+/* Why an original must stay although what comes back of it is the same file; static, or NULL. */
+static const char *reason_of_proof(const struct options *options, const struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
-    const bool is_proven = outcome->is_current ? outcome->is_compared : r->verified;
+    const bool is_proven = options->verb == VERB_VERIFY || outcome->is_current ? outcome->is_compared : r->verified;
+    if (!is_proven && outcome->is_current) return "it was done before, and was not compared again";
+    if (!is_proven) return "its .tsr was not proven";
+    if (r->damage[0] && !options->archive.removes) return "it looks damaged";
+    if (r->damage[0] && !options->archive.removes_damaged) return "it looks damaged; --rm=damaged-too removes it";
+    return NULL;
+}
+
+/* Why an original must stay for what it is itself. */
+static const char *reason_of_file(const struct task *task, const struct stat *status)
+{
+    if (task->descriptor >= 0) return "it came through a pipe";
+    if (status->st_nlink == 0) return "it is not there any more";
+    if (S_ISLNK(status->st_mode)) return "it is a symbolic link";
+    return S_ISREG(status->st_mode) ? NULL : "it is not a regular file";
+}
+
+/* Why an original must stay for what has happened to it, or to its .tsr, since they were read. */
+static const char *reason_of_change(const struct options *options, const struct task_list *list,
+                                    const struct task *task, const struct outcome *outcome)
+{
+    const struct tsr_report *const r = &outcome->report;
     const struct tsr_file_state input = state_of(&outcome->input);
-    if (outcome->is_gone)
-        return;
-    else if (task->descriptor >= 0)
-        outcome->kept = "it came through a pipe";
-    else if (outcome->input.st_nlink == 0)
-        outcome->kept = "it is not there any more";
-    else if (S_ISLNK(outcome->input.st_mode))
-        outcome->kept = "it is a symbolic link";
-    else if (!S_ISREG(outcome->input.st_mode))
-        outcome->kept = "it is not a regular file";
-    else if (r->promise == TSR_PROMISE_LOSSY)
-        outcome->kept = "its .tsr is lossy";
-    else if (r->promise != TSR_PROMISE_FILE)
+    if (options->verb != VERB_COMPRESS || options->series.path) return NULL; /* it was read a moment ago */
+    if (!is_unchanged(task->input, &input, false) && !has_fewer_links(task->input, &outcome->input, r->original_hash))
+        return access(task->input, F_OK) == 0 ? "it has changed since it was read" : "it is not there any more";
+    if (!task->output) return "its .tsr went to stdout";
+    if (has_twin(list, task)) return "its .tsr has two names of this run, which are one file here";
+    return is_unchanged(task->output, outcome->is_current ? &outcome->made : &r->output, task->names_output)
+               ? NULL
+               : "its .tsr was replaced or changed since it was proven";
+}
+
+void judge_original(const struct options *options, const struct task_list *list, const struct task *task,
+                    struct outcome *outcome)
+{
+    const enum tsr_promise promise = outcome->report.promise;
+    if (outcome->is_gone) return;
+    if (options->verb == VERB_VERIFY || options->series.path) {
+        const char *const original = task->original ? task->original : task->input;
+        if (lstat(original, &outcome->input) != 0) outcome->input.st_nlink = 0;
+    }
+    outcome->is_judged = true;
+    outcome->kept = reason_of_file(task, &outcome->input);
+    if (!outcome->kept && promise == TSR_PROMISE_LOSSY) outcome->kept = "its .tsr is lossy";
+    if (!outcome->kept && promise != TSR_PROMISE_FILE)
         outcome->kept = "its .tsr restores the same samples in a new file";
-    else if (!is_proven)
-        outcome->kept = "its .tsr was not proven";
-    else if (r->damage[0] && !options->archive.removes_damaged)
-        outcome->kept = "it looks damaged; --rm=damaged-too removes it";
-    else if (!is_unchanged(task->input, &input, false) &&
-             !has_fewer_links(task->input, &outcome->input, r->original_hash))
-        outcome->kept =
-            access(task->input, F_OK) == 0 ? "it has changed since it was read" : "it is not there any more";
-    else if (has_twin(list, task))
-        outcome->kept = "its .tsr has two names of this run, which are one file here";
-    else if (!is_unchanged(task->output, outcome->is_current ? &outcome->made : &r->output,
-                           task->names_output)) /* as the last thing */
-        outcome->kept = "its .tsr was replaced or changed since it was proven";
-    else if (unlink(task->input) != 0)
-        outcome->kept = errno == EACCES || errno == EPERM ? "its folder does not let it be removed" : strerror(errno);
-    else
+    if (!outcome->kept) outcome->kept = reason_of_proof(options, outcome);
+    if (!outcome->kept) outcome->kept = reason_of_change(options, list, task, outcome); /* as the last thing */
+    if (outcome->kept || !options->archive.removes) return;
+    if (unlink(task->input) == 0)
         outcome->removed = true;
+    else
+        outcome->kept = errno == EACCES || errno == EPERM ? "its folder does not let it be removed" : strerror(errno);
 }

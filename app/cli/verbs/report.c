@@ -161,6 +161,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "files", ok && r->files > 0, r->files);
     add_text(o, "reason", ok ? r->reason : NULL);
     add_text(o, "damage", ok ? r->damage : NULL);
+    add_truth(o, "deletable", ok && outcome->is_judged, !outcome->kept && !outcome->removed);
     if (options->archive.removes) add_truth(o, "removed", true, outcome->removed);
     if (options->archive.removes) add_text(o, "kept", outcome->kept);
     add_text(o, "error", ok ? NULL : outcome->error.text);

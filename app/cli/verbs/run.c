@@ -136,8 +136,8 @@ static void report_one(struct running *r, size_t i)
     if (outcome->status == TSR_ERROR_CANCELLED) {
         r->not_begun++;
     } else {
-        if (r->options->archive.removes && outcome->status == TSR_OK)
-            remove_original(r->options, r->list, &r->list->tasks[i], outcome);
+        if (outcome->status == TSR_OK && (r->options->verb == VERB_COMPRESS || r->options->verb == VERB_VERIFY))
+            judge_original(r->options, r->list, &r->list->tasks[i], outcome);
         if (outcome->status != TSR_OK) count_failure(r->options, &r->list->tasks[i], outcome);
         r->work->report(r->options, &r->list->tasks[i], outcome); /* at once: so few are gone and not reported */
     }
