@@ -1,16 +1,18 @@
-# The README's session must be what the program prints: each line after "$ " is run, and the lines below it are compared.
-# Times may differ, and sizes that depend on libraries. usage: sh test_readme.sh BIN DATA WORK README
+# A page's sessions must be what the program prints. A session is a block whose first line begins with "$ ": each such line is
+# run, and the lines below it, up to an empty one, are compared. Times may differ, and sizes that depend on libraries.
+# usage: sh test_readme.sh BIN DATA WORK PAGE
 . "${0%/*}/steps.sh"
-readme=$4
+page=$4
 PATH=$BIN:$PATH
 plainly()
 {
     sed -e 's/[0-9.]* s$/T s/' -e "$READ_BACK" -e 's/[0-9]* -> [0-9]* bytes/N -> N bytes/g' \
-        -e 's/ratio [0-9.]*/ratio R/' -e 's/^  size  *[0-9]*/  size N/'
+        -e 's/ratio [0-9.]*/ratio R/' -e 's/^  size  *[0-9]*/  size N/' -e 's/at byte [0-9]*/at byte N/'
 }
 cp -r "$DATA/dicom/ct" scan
-awk '/^## /{inside = /^## A session/} inside && /^```/{block++; next} inside && block == 1' "$readme" >"$WORK/session"
-grep -c '^\$ ' "$WORK/session" | grep -q '^[3-9]' || bad "no session in $readme"
+awk '/^```/ { if (said) print ""; open = !open; first = $0 == "```" && open; said = 0; next }
+    said || (first && /^\$ /) { print; said = 1 } { first = 0 }' "$page" >"$WORK/session"
+grep -c '^\$ ' "$WORK/session" | grep -qE '^([3-9]|[1-9][0-9])$' || bad "no session in $page"
 sed -n 's/^\$ //p' "$WORK/session" >"$WORK/commands"
 while read -r command; do
     echo "\$ $command"
@@ -18,6 +20,6 @@ while read -r command; do
     echo
 done <"$WORK/commands" >"$WORK/said"
 plainly <"$WORK/session" >"$WORK/wanted"
-plainly <"$WORK/said" | sed -e '${/^$/d;}' >"$WORK/got"
-diff "$WORK/wanted" "$WORK/got" || bad "the session of $readme is not what the program says"
+plainly <"$WORK/said" >"$WORK/got"
+diff "$WORK/wanted" "$WORK/got" || bad "the session of $page is not what the program says"
 finish
