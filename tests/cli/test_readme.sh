@@ -1,5 +1,6 @@
 # A page's sessions must be what the program prints. A session is a block whose first line begins with "$ ": each such line is
-# run, and the lines below it, up to an empty one, are compared. Times may differ, and sizes that depend on libraries.
+# run, and the lines below it, up to an empty one, are compared. Times may differ, and sizes, which depend on libraries and,
+# of a series, on times and permissions.
 # usage: sh test_readme.sh BIN DATA WORK PAGE
 . "${0%/*}/steps.sh"
 page=$4
@@ -7,7 +8,7 @@ PATH=$BIN:$PATH
 plainly()
 {
     sed -e 's/[0-9.]* s$/T s/' -e "$READ_BACK" -e 's/[0-9]* -> [0-9]* bytes/N -> N bytes/g' \
-        -e 's/ratio [0-9.]*/ratio R/' -e 's/^  size  *[0-9]*/  size N/' -e 's/at byte [0-9]*/at byte N/'
+        -e 's/ratio [0-9.]*/ratio R/' -e 's/^  size  *[0-9]*/  size N/' -e 's/at byte [0-9]*/at byte N/' -e 's/pixels [0-9.]* bits/pixels B bits/'
 }
 cp -r "$DATA/dicom/ct" scan
 awk '/^```/ { if (said) print ""; open = !open; first = $0 == "```" && open; said = 0; next }
