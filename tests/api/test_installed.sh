@@ -116,8 +116,8 @@ sed -n 's/^TSR_API [a-z0-9_ *]*[ *]\(tsr_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/
     "$here/../../app/tessera_cli.h" | sort >declared
 nm -D --defined-only "$lib/libtessera.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >exported
 diff declared exported || fail "exported symbols are not those of the headers"
-# README shows this example.
-awk '/^## /{inside = /^## The library/} inside && /^```/{block = /^```c$/; next} inside && block' "$readme" >shown.c
-diff shown.c "$here/example.c" || fail "the example in README.md is not tests/api/example.c"
+# The library's page shows this example.
+awk '/^```/{block = /^```c$/; next} block' "$readme" >shown.c
+diff shown.c "$here/example.c" || fail "the example in app/library/README.md is not tests/api/example.c"
 rm -rf "$work"
 echo "all programs run"
