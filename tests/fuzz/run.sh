@@ -178,15 +178,15 @@ frames_to_code() {
                 >"$work/seeds/frame/${name}_$coding"
         done
     done <<'frames'
-extremes_8bit.pgm 96 64 1 64,72 0
-outliers_8bit.pgm 160 100 1 64,72 0
-extremes_rgb.ppm 70 70 3 64,72 0
-screen_8bit.ppm 320 16 3 64,72 0
-ramp_8bit.pgm 300 50 1 69,77 68
-landscape_grey_8bit.pgm 320 50 1 69,77 68
-landscape_grey_8bit.pgm 320 51 1 245,253 40
-landscape_coarse.ppm 90 59 3 245,253 40
-noise_8bit.pgm 128 60 1 245,253 40
+extremes_8bit.pgm 96 12 1 64,72 0
+outliers_8bit.pgm 160 9 1 64,72 0
+extremes_rgb.ppm 70 8 3 64,72 0
+screen_8bit.ppm 320 4 3 64,72 0
+ramp_8bit.pgm 300 16 1 69,77 68
+landscape_grey_8bit.pgm 320 16 1 69,77 68
+landscape_grey_8bit.pgm 320 10 1 245,253 40
+landscape_coarse.ppm 90 13 3 245,253 40
+noise_8bit.pgm 128 9 1 245,253 40
 frames
 }
 
