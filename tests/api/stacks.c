@@ -355,7 +355,7 @@ static void code_a_frame(void)
 /* ---- All of them ------------------------------------------------------------------------------------------ */
 
 /* How a file is coded, and what a thread with much stack makes of it. */
-enum { WAYS = 6 };
+enum { WAYS = 7 };
 static struct tsr_compress_options ways[WAYS];
 static struct tsr_buffer expected[WAYS];
 static bool applies[WAYS];
@@ -369,6 +369,7 @@ static void list_ways(void)
     ways[3].loss = TSR_LOSS_PSNR, ways[3].psnr_hundredths = 4000;
     ways[4].loss = TSR_LOSS_MAX_ERROR, ways[4].max_error = 2, ways[4].effort = 4;
     ways[5].samples_only = true, ways[5].coder = TSR_CODER_CAVLC, ways[5].path = TSR_PATH_TRANSFORM;
+    ways[6].loss = TSR_LOSS_QP, ways[6].qp_eighths = 20 * TSR_QP_UNIT, ways[6].effort = 8; /* predicted tiles */
     for (int i = 0; i < WAYS; i++) ways[i].allow_lossy = true;
 }
 
@@ -389,7 +390,7 @@ static void *all_calls(void *context)
     for (int i = 0; i < WAYS; i++) {
         if (!applies[i]) continue;
         struct bytes tsr = there_and_back(&original, &ways[i], &expected[i]);
-        if (i == 1 || i == 2) open_and_read(&tsr);
+        if (i == 1 || i == 2 || i == 6) open_and_read(&tsr);
         if (i == 0 || i == 3) fail_all(&original, &expected[i]);
         free(tsr.data);
     }

@@ -35,7 +35,7 @@ head -c 2400 /dev/zero >>picture.pgm
 
 # Files of each kind; a library without DCMTK stores those of DICOM.
 "$build/bin/tessera_testdata" data >/dev/null || fail "no data"
-files="picture.pgm data/png/formats/rgb16.png"
+files="picture.pgm data/pnm/extremes_8bit.pgm data/png/formats/rgb16.png"
 for name in ct/slice_01 forms/rle_rgb_frames forms/jpeg_ls forms/deflated; do files="$files data/dicom/$name.dcm"; done
 
 # Runs a program and checks the form of its library: run PROGRAM shared|static

@@ -70,6 +70,7 @@ struct scenario {
 #define PNG "png/formats/rgb8.png"
 #define PGM "pnm/texture_200.pgm"
 #define PGM2 "odd/63x65_16bit.pgm"
+#define DRAWN "pnm/extremes_8bit.pgm"
 #define RLE "dicom/forms/rle_8bit.dcm"
 #define TXT "other/text.txt"
 
@@ -85,6 +86,8 @@ static const struct scenario scenarios[] = {
     {"png_lossy", {"a.png=" PNG}, {NULL}, {"compress", "-q", "--psnr", "40", "a.png"}, NULL},
     {"pnm", {"a.pgm=" PGM, "@other=" PGM2}, {NULL}, {"compress", "-q", "-T", "2", "a.pgm"}, "a.pgm"},
     {"verbatim", {"a.txt=" TXT, "@other=" PGM}, {NULL}, {"compress", "-q", "a.txt"}, "a.txt"},
+    {"drawn", {"a.pgm=" DRAWN, "@other=" PGM2}, {NULL}, {"compress", "-q", "a.pgm"}, "a.pgm"},
+    {"predicted", {"a.png=" PNG}, {NULL}, {"compress", "-q", "-8", "--qp", "20", "a.png"}, NULL},
     {"size", {"a.dcm=" DCM}, {NULL}, {"compress", "-q", "--size", "2k", "a.dcm"}, NULL},
     {"over", {"a.pgm=" PGM, "a.pgm.tsr=" TXT}, {NULL}, {"compress", "-q", "-f", "a.pgm"}, NULL},
     {"folder",
@@ -129,6 +132,16 @@ static const struct scenario scenarios[] = {
      {"decompress", "-q", "s.tsr", "-o", "back"},
      NULL},
     {"test", {"a.dcm=" DCM}, {"compress", "-q", "--qp", "20", "a.dcm", "-o", "s.tsr"}, {"test", "-q", "s.tsr"}, NULL},
+    {"restore_drawn",
+     {"a.pgm=" DRAWN},
+     {"compress", "-q", "a.pgm", "-o", "s.tsr"},
+     {"decompress", "-q", "s.tsr", "-o", "back"},
+     NULL},
+    {"restore_predicted",
+     {"a.png=" PNG},
+     {"compress", "-q", "-8", "--qp", "20", "a.png", "-o", "s.tsr"},
+     {"decompress", "-q", "s.tsr", "-o", "back"},
+     NULL},
     {"test_series",
      {"in/a.dcm=" DCM, "in/b.dcm=" DCM2},
      {"compress", "-q", "-r", "--no-times", "--series", "s.tsr", "in"},

@@ -1,5 +1,5 @@
 /* Codes a file even if `tessera compress` would store it as it is because that is smaller. So small files show much of
- * the format in few bytes. usage: tsr_encode_anyway IN OUT [predict|transform [huffman|cavlc|rans [QP | eN]]]
+ * the format in few bytes. usage: tsr_encode_anyway IN OUT [predict|transform [huffman|cavlc|rans [QP|eN [EFFORT]]]]
  * QP in eighths; eN: no sample differs by more than N. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     static const char *const coders[] = {"huffman", "cavlc", "rans"};
     struct tsr_coding coding = {.coder = TSR_CODER_BY_EFFORT};
     struct tsr_error error = {TSR_ERROR_USAGE, TSR_NO_OFFSET,
-                              "usage: tsr_encode_anyway IN OUT [PATH [CODER [QP | eN]]]", 0};
+                              "usage: tsr_encode_anyway IN OUT [PATH [CODER [QP|eN [EFFORT]]]]", 0};
     if (argc > 3 && strcmp(argv[3], "transform") == 0) coding.path = TSR_PATH_TRANSFORM;
     for (int i = 0; i < 3 && argc > 4; i++)
         if (strcmp(argv[4], coders[i]) == 0) coding.coder = (enum tsr_coder)(i + TSR_CODER_HUFFMAN);
@@ -54,6 +54,7 @@ int main(int argc, char **argv)
         coding.max_error = (uint32_t)atoi(argv[5] + 1);
     else if (coding.lossy)
         coding.qp_eighths = atoi(argv[5]);
+    if (argc > 6) coding.effort = atoi(argv[6]);
     enum tsr_status status = argc < 3 ? TSR_ERROR_USAGE : tsr_resolve_coding(&coding, &error);
     struct tsr_engine *engine = status == TSR_OK ? make_engine(TSR_ENGINE_CPU, 1) : NULL;
     if (engine) status = encode(engine, argv[1], argv[2], &coding, &error);

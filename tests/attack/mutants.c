@@ -258,7 +258,7 @@ static void write_proof(struct bytes *out, const struct ref_part *part, const st
     const bool whole = part->header.exact;
     append(out, number, put_number(number, whole ? made->original.size : original));
     append(out, whole || !hash ? made->original.hash : hash, 16);
-    if (part->header.restore == REF_VERBATIM) return;
+    if (!ref_has_frames(&part->header) || ref_are_units(&part->header)) return;
     append(out, made->samples, 16);
     if (hash) (void)ref_take(&old, 16);
     for (int i = 0; part->header.lossy && i < 2; i++) append(out, number, put_number(number, ref_varint(&old)));

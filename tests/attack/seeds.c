@@ -1,5 +1,6 @@
 /* See the header. */
 #include "seeds.h"
+#include "ref.h"
 #include "tests/large_files.h"
 
 #include <fcntl.h>
@@ -109,12 +110,22 @@ static struct bytes with_bad_frame(struct bytes file)
 /* ---- Kinds ------------------------------------------------------------------------------------------------ */
 
 enum form { AS_IT_IS, DEFLATED, BAD_FRAME, SERIES };
+enum tool { NO_TOOL, DRAWN, INTRA, DC_PLANE };
 
 struct kind {
     const char *name, *original[2];
     enum form form;
     bool has_loss; /* files of this kind are coded with loss, too */
 };
+
+/* Kinds of which each seed has a plane with a tool, and their combinations: those whose names contain a text. */
+static const struct need {
+    const char *kind, *only;
+    enum tool tool;
+} needs[] = {{"drawn", "predict", DRAWN},
+             {"drawn_rgb", "predict", DRAWN},
+             {"predicted", "lossy transform", INTRA},
+             {"dc_plane", "lossy transform", DC_PLANE}};
 
 static const struct kind kinds[] = {
     {"dicom", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, true},
@@ -137,11 +148,23 @@ static const struct kind kinds[] = {
     {"smooth", {"pnm/landscape_coarse.ppm", "pnm/landscape_grey_8bit.pgm"}, AS_IT_IS, true},
     {"y4m", {"y4m/420_odd.y4m", "y4m/422_odd_12bit.y4m"}, AS_IT_IS, true},
     {"nifti", {"nifti/small.nii.gz", "nifti/few_stored.nii.gz"}, AS_IT_IS, false},
+    {"drawn", {"pnm/extremes_8bit.pgm", "pnm/extremes_16bit.pgm"}, AS_IT_IS, false},
+    {"drawn_rgb", {"pnm/extremes_rgb.ppm", "pnm/screen_8bit.ppm"}, AS_IT_IS, false},
+    {"predicted", {"pnm/landscape_coarse.ppm", "png/formats/rgb8.png"}, AS_IT_IS, true},
+    {"dc_plane", {"pnm/landscape_grey_8bit.pgm", NULL}, AS_IT_IS, true},
     {"verbatim", {"other/text.txt", "dicom/forms/jpeg_garbage.dcm"}, AS_IT_IS, false},
     {"verbatim_cut", {"packed/cut.jpg", "png/damaged/truncated.png"}, AS_IT_IS, false}, /* packed */
     {"verbatim_files", {"packed/archive.tar", NULL}, AS_IT_IS, false},                  /* files in a file */
+    {"verbatim_deflate", {"packed/digits.gz", "packed/truncated.nii.gz"}, AS_IT_IS, false},
     {"series", {NULL, NULL}, SERIES, true},
 };
+
+static struct need need_of(const struct kind *kind)
+{
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (strcmp(needs[i].kind, kind->name) == 0) return needs[i];
+    return (struct need){kind->name, "", NO_TOOL};
+}
 
 static bool has_no_samples(const struct kind *kind)
 {
@@ -200,7 +223,38 @@ static struct tsr_compress_options options_of(const struct kind *kind, const str
         options.qp_eighths = 38 * TSR_QP_UNIT;
         options.tune = TSR_TUNE_SSIM;
     }
+    if (need_of(kind).tool == INTRA) options.effort = 8;
+    if (need_of(kind).tool == DC_PLANE) options.qp_eighths = 34 * TSR_QP_UNIT;
     return options;
+}
+
+/* Whether a plane of a file's first frame has a tool, by the reference decoder. */
+static bool has_tool(const struct seed *seed, enum tool tool)
+{
+    struct ref_file file;
+    struct ref_part *parts;
+    struct ref_frame frame = {.planes = 0};
+    size_t count;
+    bool found = false;
+    const struct bytes copy = copy_bytes(seed->file.data, seed->file.size);
+    void *const mark = ref_mark();
+    ref_clear();
+    const bool is_open = ref_open_bytes(&file, copy.data, copy.size, false) && ref_list_parts(&file, &parts, &count);
+    for (size_t i = 0; is_open && frame.planes == 0 && i < file.section_count; i++) {
+        struct ref_bytes body;
+        if (file.sections[i].type != 'F' || !ref_read_body(&file, i, &body)) continue;
+        (void)ref_varint(&body);
+        if (!ref_frame_begin(&frame, &file.header, body.data + body.at, ref_left(&body))) break;
+    }
+    for (unsigned p = 0; p < frame.planes; p++) {
+        const struct ref_plane_model *plane = &frame.plane[p];
+        found |= tool == INTRA      ? plane->intra
+                 : tool == DC_PLANE ? plane->dc_plane
+                                    : plane->path == 0 && plane->coder == 3;
+    }
+    ref_release(mark);
+    free(copy.data);
+    return found;
 }
 
 static void restore_seed(struct tsr_engine *engine, struct seed *seed, const char *input, const char *output)
@@ -261,6 +315,9 @@ static bool make_seed(struct tsr_engine *engine, const struct kind *kind, int wh
     seed->file = read_file(coded);
     if (!split_sections(seed->file.data, seed->file.size, &seed->sections)) stop("%s has no sections", coded);
     restore_seed(engine, seed, coded, restored);
+    const enum tool tool = need_of(kind).tool;
+    if (tool != NO_TOOL && way->coder != TSR_CODER_CAVLC && !has_tool(seed, tool))
+        stop("%s %s: no plane has what this kind is there for", kind->name, way->name);
     for (int i = 0; i < count; i++) unlink(input[i]);
     unlink(coded);
     unlink(restored);
@@ -288,6 +345,7 @@ int make_combinations(struct tsr_engine *engine, const char *data, const char *w
             for (size_t w = 0; w < (has_no_samples(&kinds[k]) ? 1 : WAYS); w++) {
                 struct combination *c = &(*combinations)[count];
                 snprintf(c->name, sizeof c->name, "%s%s %s", kinds[k].name, lossy ? "_lossy" : "", ways[w].name);
+                if (!strstr(c->name, need_of(&kinds[k]).only)) continue;
                 bool is_one = true;
                 for (int which = 0; which < 2; which++)
                     is_one &= make_seed(engine, &kinds[k], which, &ways[w], lossy, data, work, &c->seed[which]);

@@ -57,14 +57,25 @@ if [ -x "$BIN/tessera-rivals" ]; then
     for rate in $(grep -o '[-+][0-9.]* %' "$WORK/answer" | tr -d ' %'); do
         grep -q ">$(on_page "$rate")$nbsp%<" "$WORK/answer.html" || bad "the answer's $rate % is not in that of the page: $(cat "$WORK/answer.html")"
     done
-    # So has the summary in JSON.
-    tail -n 1 lines.json | grep -o '"answer":{.*"codecs"' | grep -o '"name":"[^"]*","ratio":[-+.0-9e]*' |
-        sed 's/"name":"\(.*\)","ratio":\(.*\)/\2 \1/' >"$WORK/answer.json"
-    [ "$(grep -o ' %' "$WORK/answer" | wc -l)" = "$(grep -c . "$WORK/answer.json")" ] || bad "other codecs in JSON: $(cat "$WORK/answer.json")"
-    while read -r ratio name; do
-        rate=$(awk -v ratio="$ratio" 'BEGIN { printf "%+.1f", 100 * (ratio - 1) }')
-        grep -q "$name $rate %" "$WORK/answer" || bad "the answer in JSON has $name $rate %: $(cat "$WORK/answer")"
-    done <"$WORK/answer.json"
+    # The summary in JSON says the same: level, numbers of images, codecs.
+    tail -n 1 lines.json | sed 's/.*"answer":{"quality":"\([^"]*\)","psnr_db":\([^,]*\),"ssim":\([^,]*\),"images":\([0-9]*\),"at_quality":\[\([^]]*\)\],"images_lossless":\([0-9]*\),"lossless":\[\([^]]*\)\].*/\1\n\2\n\3\n\4\n\5\n\6\n\7/' |
+        awk 'function others(list, images, i, n, codec, part, line) {
+            n = split(list, codec, "},{")
+            for (i = 1; i <= n; i++) {
+                match(codec[i], /"name":"[^"]*"/); part = substr(codec[i], RSTART + 8, RLENGTH - 9)
+                match(codec[i], /"ratio":[^,}]*/); line = line (i > 1 ? ", " : "  ") sprintf("%s %+.1f %%", part, 100 * (substr(codec[i], RSTART + 8, RLENGTH - 8) - 1))
+                match(codec[i], /"images":[0-9]*/); part = substr(codec[i], RSTART + 9, RLENGTH - 9)
+                if (part + 0 != images + 0) line = line sprintf(" (%d of %d images)", part, images)
+            }
+            return line
+        }
+        { part[NR] = $0 }
+        END {
+            print "Bytes of others beside Tessera\047s: with + it needs more"
+            printf " at equal quality, %g dB and an SSIM of %g as --quality %s:\n%s\n", part[2], part[3], part[1], others(part[5], part[4])
+            printf " without loss:\n%s\n", others(part[7], part[6])
+        }' >"$WORK/answer.json"
+    diff "$WORK/answer" "$WORK/answer.json" || bad "the answer in JSON: $(tail -n 1 lines.json | grep -o '"answer":.*"codecs"')"
     # Bars: one of the uncompressed samples, at most three of ours.
     bars=$(tr -d '\n' <t.html | sed 's/.*<dl class="answer">//; s/id="lossless".*//')
     [ "$(echo "$bars" | grep -o '>Uncompressed<' | wc -l)" -ge 1 ] || bad "no bar of the uncompressed size"

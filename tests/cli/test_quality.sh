@@ -133,17 +133,18 @@ done
 awk 'BEGIN { srand(3); printf "P5\n256 256\n255\n"
     for (y = 0; y < 256; y++)
         for (x = 0; x < 256; x++) printf "%c", 65 + int(120 * rand() * (x + y) / 512) }' >rough.pgm
-for name in "$DATA/pnm/chest_10bit.pgm" rough.pgm "$DATA/pnm/landscape_coarse.ppm"; do
+for name in "$DATA/pnm/chest_10bit.pgm" rough.pgm "$DATA/pnm/landscape_coarse.ppm" "$DATA/pnm/landscape_8bit.ppm"; do
     for tune in "" "--tune psnr" "--tune ssim"; do
         # shellcheck disable=SC2086 # options are words
         run 0 "$TESSERA" compress -f -q --quality web $tune "$name" -o "either${tune#--tune }.tsr"
     done
     least=eitherpsnr.tsr
     [ "$(wc -c <eitherssim.tsr)" -le "$(wc -c <eitherpsnr.tsr)" ] && least=eitherssim.tsr
-    echo "$least" >>least
+    echo "$least" >>"least_of.${name##*.}"
     cmp -s either.tsr "$least" || bad "$name: web is not $least: $(wc -c either.tsr eitherpsnr.tsr eitherssim.tsr | tr '\n' ' ')"
 done
-expect "web takes both ways of tuning" [ "$(sort -u least | wc -l)" -eq 2 ]
+# Colours are always coded both ways: the second one may be larger.
+for kind in pgm ppm; do expect "web takes both ways of tuning: $kind" [ "$(sort -u least_of.$kind | wc -l)" -eq 2 ]; done
 
 # --ssim: never less over all samples, and hardly more; colours too. What has no SSIM loses nothing.
 for name in "$DATA/pnm/chest_10bit.pgm" "$DATA/pnm/landscape_grey_8bit.pgm" "$DATA/pnm/landscape_8bit.ppm" ct.dcm; do

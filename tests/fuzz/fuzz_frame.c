@@ -1,5 +1,6 @@
-/* Frames in memory: any payload is refused or decodes to a raster that can be coded again. Any raster comes back from
- * its payload. Payloads with a few wrong bits do no harm.
+/* Frames in memory: any payload is refused, by the reference decoder, too; or it decodes to a raster, to which the
+ * reference decoder decodes it, too, and which can be coded again. Any raster comes back from its payload. Payloads
+ * with a few wrong bits do no harm.
  *
  * An input is a header of HEAD bytes, then a payload, or edits of a payload and the samples of its raster. */
 #include "fuzz_support.h"
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "entropy/frame_model.h"
+#include "tests/reference/ref.h"
 
 enum {
     MODE, /* bit 0: samples instead of a payload; bits 1, 2: 1 or 3 threads; bits 4..7: edits */
@@ -92,12 +94,58 @@ static uint8_t *encode(const struct tsr_image *image, const struct tsr_coding *c
     return payload;
 }
 
+/* Decodes a frame payload (FORMAT.md 5.5) by the reference decoder. */
+static bool refer(const struct tsr_image *image, const uint8_t *payload, size_t size, uint8_t *raster)
+{
+    const struct ref_header header = {.columns = image->columns,
+                                      .rows = image->rows,
+                                      .frames = 1,
+                                      .components = image->components,
+                                      .allocated = image->bits_allocated,
+                                      .stored = image->bits_stored,
+                                      .high = image->high_bit,
+                                      .is_signed = image->is_signed,
+                                      .planar = image->planar,
+                                      .big_endian = image->big_endian,
+                                      .swapped = image->swapped};
+    struct ref_frame frame;
+    struct ref_bytes b = {.data = payload, .size = size};
+    const uint64_t model_size = ref_varint(&b);
+    const uint8_t *const model = ref_take(&b, model_size);
+    ref_clear();
+    if (b.bad || !model) return ref_fail("the payload has no model");
+    if (!ref_frame_begin(&frame, &header, model, (size_t)model_size)) return false;
+    for (uint32_t t = 0; t < frame.tile_count; t++) {
+        const uint64_t tile_size = ref_varint(&b);
+        const uint8_t *const tile = ref_take(&b, tile_size);
+        if (b.bad || !tile) return ref_fail("a tile is cut");
+        if (!ref_frame_tile(&frame, &header, t, tile, (size_t)tile_size)) return false;
+    }
+    if (ref_left(&b) > 1 || (ref_left(&b) == 1 && payload[size - 1] != 0)) return ref_fail("bytes follow the tiles");
+    return ref_frame_end(&frame, &header, raster);
+}
+
+/* Both decoders refuse a payload, or give the same raster; NULL: the product refuses it. */
+static void compare(const struct tsr_image *image, const uint8_t *payload, size_t size, const uint8_t *raster)
+{
+    const size_t bytes = raster_bytes(image);
+    uint8_t *const other = fuzz_alloc(bytes);
+    void *const mark = ref_mark();
+    const bool good = refer(image, payload, size, other);
+    FUZZ_PROMISE(good || !raster, "the reference decoder refuses what decodes: %s", ref_sentence());
+    FUZZ_PROMISE(!good || raster, "the reference decoder takes what is refused");
+    FUZZ_PROMISE(!good || memcmp(raster, other, bytes) == 0, "the reference decoder gives another raster");
+    ref_release(mark);
+    free(other);
+}
+
 static bool decode(const struct tsr_image *image, const uint8_t *payload, size_t size, int threads, uint8_t *raster)
 {
     struct tsr_error error = {TSR_OK, 0, "", 0};
     const enum tsr_status status = tsr_decode_frame(fuzz_engine(threads), image, payload, size, raster, &error);
     FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "decode: %s, %s", tsr_status_name(status),
                  error.text);
+    if (threads == 1) compare(image, payload, size, status == TSR_OK ? raster : NULL);
     if (status != TSR_OK) return false;
     FUZZ_PROMISE(!(raster[raster_bytes(image) - 1] & spare_mask(image)), "spare bits are set");
     return true;

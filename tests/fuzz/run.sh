@@ -165,6 +165,31 @@ images_to_compress() {
     done
 }
 
+# Frames that fuzz_frame.c codes as drawn planes (coding 64, 72), with DC planes (69, 77; a coarse QP), as predicted tiles
+# (245, 253): grey and RGB, by Huffman and rANS. The coding is a byte of its head.
+frames_to_code() {
+    mkdir -p "$work/seeds/frame"
+    while read -r name columns rows components codings qp; do
+        for coding in $(printf '%s' "$codings" | tr , ' '); do
+            head=$(printf '\\007\\%03o\\%03o\\%03o\\000\\%03o\\007\\000\\000\\%03o\\%03o\\000' $(((columns - 1) % 256)) \
+                $(((columns - 1) / 256)) $((rows - 1)) $((components - 1)) "$coding" "$qp")
+            # shellcheck disable=SC2059 # escapes
+            { printf "$head" && tail -c $((columns * rows * components)) "$TSR_FUZZ_TMP/set/pnm/$name"; } \
+                >"$work/seeds/frame/${name}_$coding"
+        done
+    done <<'frames'
+extremes_8bit.pgm 96 12 1 64,72 0
+outliers_8bit.pgm 160 9 1 64,72 0
+extremes_rgb.ppm 70 8 3 64,72 0
+screen_8bit.ppm 320 4 3 64,72 0
+ramp_8bit.pgm 300 16 1 69,77 68
+landscape_grey_8bit.pgm 320 16 1 69,77 68
+landscape_grey_8bit.pgm 320 10 1 245,253 40
+landscape_coarse.ppm 90 13 3 245,253 40
+noise_8bit.pgm 128 9 1 245,253 40
+frames
+}
+
 # The seeds of all targets: small files of the synthetic set, and the .tsr file of each, with codings in turn. They are made
 # anew if the programs that make them are newer.
 make_seeds() {
@@ -180,6 +205,7 @@ make_seeds() {
     export_frames
     deflate_streams
     images_to_compress
+    frames_to_code
     find "$TSR_FUZZ_TMP/set" -type f -size -18 >"$TSR_FUZZ_TMP/list"
     i=0
     while IFS= read -r file; do
@@ -190,18 +216,35 @@ make_seeds() {
         *.nii | *.nii.gz) cp "$file" "$work/seeds/nifti/$name" ;;
         *.dcm) cp "$file" "$work/seeds/dicom/$name" ;;
         esac
-        i=$(((i + 1) % 5))
+        i=$(((i + 1) % 7))
         case $i in
         0) coding= ;;
         1) coding=transform ;;
         2) coding="predict cavlc" ;;
         3) coding="transform cavlc" ;;
         4) coding="transform huffman 160" ;;
+        5) coding="transform huffman 160 8" ;;
+        6) coding="transform rans 160 8" ;;
         esac
         # shellcheck disable=SC2086 # several options
         "$bin/tsr_encode_anyway" "$file" "$work/seeds/container/$name.tsr" $coding >/dev/null 2>&1 ||
             "$bin/tsr_encode_anyway" "$file" "$work/seeds/container/$name.tsr"
     done <"$TSR_FUZZ_TMP/list"
+    # Larger ones: drawn, with DC planes, and predicted in two tiles.
+    while read -r name coding; do
+        # shellcheck disable=SC2086 # several options
+        "$bin/tsr_encode_anyway" "$TSR_FUZZ_TMP/set/pnm/$name" \
+            "$work/seeds/container/${name}_$(printf '%s' "$coding" | tr ' ' _).tsr" $coding
+    done <<'larger'
+screen_8bit.ppm
+outliers_8bit.pgm predict rans
+extremes_rgb.ppm predict huffman
+landscape_grey_8bit.pgm transform huffman 272
+landscape_grey_8bit.pgm transform rans 272
+ramp_8bit.pgm transform huffman 272
+landscape_grey_8bit.pgm transform huffman 200 8
+landscape_coarse.ppm transform rans 160 9
+larger
     # Series of a few of them, with similar headers.
     for folder in dicom/sizes odd; do
         [ -d "$TSR_FUZZ_TMP/set/$folder" ] || continue

@@ -85,7 +85,8 @@ class IndexTest(Case):
                         got = reader[key]
                         self.assertEqual(got.dtype, array.dtype)
                         np.testing.assert_array_equal(got, array[key])
-                for key in [[0, 99], [-99], mask.T if shape[0] != shape[1] else [99], (..., [True] * 31)]:
+                for key in [[0, 99], [-99], mask.T if shape[0] != shape[1] else [99], (..., [True] * 31),
+                            [True] * (shape[0] - 1), [True] + [False] * shape[0]]:
                     with self.assertRaises(IndexError):
                         reader[key]
                 for key in [[0.5], "x" if not isinstance(reader, tessera.Reader) else 0.5, True, np.array([1.0]), (0, {})]:

@@ -156,6 +156,58 @@ TEST(searches_leave_out_candidates)
     free_bytes(&file);
 }
 
+/* Makes a stream again by at most so many steps. */
+static enum tsr_status make_again(struct deflate_coder *coder, const struct tsr_bytes *plain,
+                                  const struct tsr_bytes *residue, uint64_t steps, struct tsr_error *error)
+{
+    struct tsr_cursor in = {residue->bytes, residue->size, 0, false};
+    struct tsr_bytes stream = {.limit = 1 << 24};
+    struct deflate_sink sink = {.stream = &stream};
+    struct deflate_parameters parameters;
+    uint32_t padding = 0;
+    memset(coder, 0, offsetof(struct deflate_coder, block));
+    coder->block.most = 0;
+    coder->run = DEFLATE_RUN;
+    coder->stop = coder->most_residue = SIZE_MAX;
+    coder->sink = &sink;
+    coder->error = error;
+    assert_true(tsr_deflate_get_parameters(&in, &parameters, &padding));
+    tsr_deflate_begin(&coder->model, &parameters, plain->bytes, plain->size);
+    coder->model.work = steps;
+    tsr_range_begin_reading(&coder->range, in.bytes + in.at, in.size - in.at);
+    const enum tsr_status status = tsr_deflate_code(coder);
+    tsr_bytes_free(&stream);
+    return status;
+}
+
+/* Making a stream again ends when its steps are spent, in blocks of tokens and in stored ones. No input is known that
+ * spends DEFLATE_PATIENCE times those of the encoder (18 a byte are the most here), so fewer are given. */
+TEST(making_again_is_bounded)
+{
+    static const char *const names[] = {"gzip-zlib-9-two", "gzip-zlib-6-noise"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct bytes file = make(names[i], BYTES);
+        struct tsr_bytes plain = {.limit = 1 << 24}, residue = {.limit = 1 << 24};
+        struct deflate_coder *coder = NULL;
+        struct tsr_deflate_way way = TSR_DEFLATE_ALONE;
+        struct tsr_error error = {0};
+        size_t used = 0;
+        way.kept = &coder;
+        assert_int_equal(tsr_deflate_read_by(&way, file.data + 10, file.size - 18, &used, &plain, &residue, NULL),
+                         TSR_OK);
+        expect(make_again(coder, &plain, &residue, UINT64_MAX, &error) == TSR_OK, "%s: %s", names[i], error.text);
+        const uint64_t spent = UINT64_MAX - coder->model.work;
+        assert_int_equal(make_again(coder, &plain, &residue, spent + 1, &error), TSR_OK);
+        expect(make_again(coder, &plain, &residue, spent / 2, &error) == TSR_ERROR_CORRUPT && coder->is_costly,
+               "%s: half of %llu steps", names[i], (unsigned long long)spent);
+        expect(coder->model.at < plain.size * 3 / 4, "%s: it went on", names[i]);
+        tsr_deflate_forget(coder);
+        tsr_bytes_free(&plain);
+        tsr_bytes_free(&residue);
+        free_bytes(&file);
+    }
+}
+
 /* ---- What is tried in vain -------------------------------------------------------------------------------- */
 
 /* Opens a packed source. most: what the input takes otherwise. */
@@ -192,6 +244,7 @@ int main(void)
         cmocka_unit_test(stored_streams_are_not_searched),
         cmocka_unit_test(choices_are_bounded),
         cmocka_unit_test(searches_leave_out_candidates),
+        cmocka_unit_test(making_again_is_bounded),
 #if TSR_WITH_ZSTD
         cmocka_unit_test(few_bytes_are_not_mixed),
 #endif
