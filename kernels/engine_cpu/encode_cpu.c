@@ -1,4 +1,5 @@
 /* Encoding a frame on the CPU: raster to planes, planes to symbols, symbols to the tiles' payloads. */
+#include <stddef.h>
 #include <string.h>
 
 #include "encode_blocks_cpu.h"
@@ -296,6 +297,15 @@ static void encode_plane(struct tsr_plane_work *work)
 
 /* ---- The frame ------------------------------------------------------------------------------------------- */
 
+/* The tables of path T, which are most of a model, are cleared where they are made: to clear all of the 580 KB took 20
+ * us a frame (Intel Xeon, model 207). */
+static void clear_model(const struct tsr_image *image, struct tsr_frame_model *model)
+{
+    memset(model, 0, offsetof(struct tsr_frame_model, plane));
+    for (int p = 0; p < tsr_image_planes(image); p++)
+        memset(&model->plane[p], 0, offsetof(struct tsr_plane_model, run_level));
+}
+
 /* The raster to planes of values, with the choice of their colours. */
 static void make_planes(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                         const uint8_t *raster, struct tsr_encode_space *space)
@@ -413,7 +423,7 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     const struct tsr_tiling cut = cut_tiles(image, coding);
     lay_out(&space, pool, image, coding, &cut, workspace);
     struct tsr_frame_model *model = space.model;
-    memset(model, 0, sizeof *model);
+    clear_model(image, model);
     model->tile_width = cut.tile_width;
     model->tile_height = cut.tile_height;
     const uint32_t tiles = tsr_tile_count(image, model);

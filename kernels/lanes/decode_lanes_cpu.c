@@ -41,8 +41,7 @@ static uint32_t entry_of_codeword(const struct tsr_plane_decoder *decoder, int t
                                   struct tsr_codeword codeword)
 {
     const uint32_t entry = entry_in_table(decoder, table, symbol);
-    return entry + codeword.length -
-           ((uint32_t)codeword.bits << (entry >> ENTRY_RAW & ENTRY_RAW_LIMIT) << ENTRY_VALUE);
+    return entry + codeword.length - ((uint32_t)codeword.bits << (entry >> ENTRY_RAW & ENTRY_RAW_LIMIT) << ENTRY_VALUE);
 }
 
 static void fill(uint32_t *entries, uint32_t count, uint32_t entry)
