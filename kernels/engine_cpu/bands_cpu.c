@@ -149,6 +149,10 @@ static void mark_by_pool(void *context, const uint16_t *values, size_t count, ui
     size_t parts = wanted < 1 ? 1 : wanted < most ? wanted : most;
     if (parts > threads) parts -= parts % threads;
     struct marking m = {values, count, low, (uint32_t)parts, used};
+    if (parts == 1) {
+        tsr_mark_used_alone(values, count, low, used);
+        return;
+    }
     tsr_pool_run(pool, mark_part, &m, m.parts);
 }
 
