@@ -211,6 +211,35 @@ bool tsr_split_expected(const struct tsr_image *image, const uint8_t *raster, ui
     return is_expected;
 }
 
+static uint16_t swap_word(uint16_t word, bool swaps)
+{
+    return swaps ? (uint16_t)(word << 8 | word >> 8) : word;
+}
+
+bool tsr_has_expected_words(const struct tsr_image *image, const uint16_t *words)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    const struct tsr_word_layout layout = layout_of(image, image->is_signed);
+    const bool swaps = swaps_words(image);
+    uint16_t any = 0;
+    if (!has_outside(image)) return true;
+    if (!layout.is_signed && layout.low_bit == 0) {
+        for (size_t i = 0; i < count; i++) any |= words[i];
+        return swap_word(any, swaps) >> layout.bits_stored == 0;
+    }
+    for (size_t i = 0; i < count; i++) any |= tsr_word_outside(swap_word(words[i], swaps), layout);
+    return any == 0;
+}
+
+void tsr_split_in_place(const struct tsr_image *image, uint16_t *words)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    const struct tsr_word_layout layout = layout_of(image, has_outside(image) && image->is_signed);
+    const bool swaps = swaps_words(image), are_samples = !layout.is_signed && layout.low_bit == 0;
+    for (size_t i = 0; i < count && swaps; i++) words[i] = swap_word(words[i], true);
+    for (size_t i = 0; i < count && !are_samples; i++) words[i] = tsr_word_sample(words[i], layout);
+}
+
 void tsr_split_raster(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes,
                       struct tsr_frame_model *model)
 {
