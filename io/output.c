@@ -16,7 +16,8 @@
 #include "file_set.h"
 #include "output_parts.h"
 
-/* A file's buffer collects small pieces. Pieces of DIRECT_BYTES or more are written without a copy. */
+/* A file's buffer collects pieces: a file that fits is written by one call, with what is patched in it meanwhile. Where
+ * a file is longer, its pieces of DIRECT_BYTES or more are written without a copy. */
 enum { BUFFER_BYTES = 1 << 16, DIRECT_BYTES = 1 << 13 };
 
 /* ---- Making outputs --------------------------------------------------------------------------------------- */
@@ -124,11 +125,15 @@ static enum tsr_status open_part(struct tsr_output *output, mode_t mode, struct 
 
 static enum tsr_status open_file(struct tsr_output *output, mode_t mode, struct tsr_error *error)
 {
+    static int has_paths; /* /proc is there: it stays */
     char path[32];
     output->file = openat(output->spot.folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
     if (output->file >= 0) {
+        if (__atomic_load_n(&has_paths, __ATOMIC_RELAXED)) return TSR_OK;
         tsr_path_of_descriptor(output->file, path);
-        if (access(path, F_OK) == 0) return TSR_OK;
+        const bool has_path = access(path, F_OK) == 0;
+        __atomic_store_n(&has_paths, has_path, __ATOMIC_RELAXED);
+        if (has_path) return TSR_OK;
         close(output->file); /* /proc is missing, so the file could not get a name later */
         output->file = -1;
     } else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT) {
@@ -314,7 +319,9 @@ static enum tsr_status keep(struct tsr_output *output, const void *bytes, size_t
 /* Appends to a file, through the buffer or past it. */
 static enum tsr_status append(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
 {
-    if (size > output->capacity - output->held || size >= DIRECT_BYTES) return write_file(output, bytes, size, error);
+    const bool may_fit = output->size <= output->capacity; /* all of the file, up to here */
+    if (size > output->capacity - output->held || (size >= DIRECT_BYTES && !may_fit))
+        return write_file(output, bytes, size, error);
     memcpy(output->bytes + output->held, bytes, size);
     output->held += size;
     return TSR_OK;
@@ -459,7 +466,7 @@ bool tsr_output_drop_cache(struct tsr_output *output)
     for (int tries = 0; tries < 3; tries++) {
         if (output->kind != TO_FILE || posix_fadvise(output->file, 0, 0, POSIX_FADV_DONTNEED) != 0) return false;
         /* If nothing is cached, a read that must not wait fails with EAGAIN. */
-        if (preadv2(output->file, &first, 1, 0, RWF_NOWAIT) < 0 && errno == EAGAIN) return true;
+        if (preadv2(output->file, &first, 1, 0, RWF_NOWAIT) < 0) return errno == EAGAIN;
     }
     return false;
 }

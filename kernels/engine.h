@@ -115,6 +115,12 @@ struct tsr_engine_ops {
     void *(*take_rasters)(struct tsr_engine *engine, size_t bytes);
     void (*give_workspace)(struct tsr_engine *engine, void *workspace);
 
+    /* Where in its work space the raster of one frame may stand, which encoding changes then; SIZE_MAX: nowhere.
+     * clear_raster has its pages cleared, as take_rasters does. NULL in both places: an engine that has no such room.
+     */
+    size_t (*raster_offset)(const struct tsr_image *image, const struct tsr_coding *coding);
+    void (*clear_raster)(struct tsr_engine *engine, void *workspace, size_t offset, size_t bytes);
+
     /* Codes all jobs. The image and the coding have been checked. */
     enum tsr_status (*encode)(struct tsr_engine *engine, const struct tsr_image *image, const struct tsr_coding *coding,
                               struct tsr_encode_job *jobs, uint32_t frames, void *workspace);

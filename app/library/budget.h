@@ -81,6 +81,7 @@ enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, int lot, const 
 struct tsr_plan {
     uint32_t batch, stack;
     size_t space, stack_space;
+    size_t raster_offset; /* where the only frame's raster stands in the space; SIZE_MAX: it does not */
 };
 struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct tsr_header *header,
                                   const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes);

@@ -43,6 +43,7 @@ struct encoding {
     bool hashes_later;          /* while the batch is coded */
     bool is_trial;              /* only to see what the frames take: nothing is hashed */
     uint8_t *rasters;           /* NULL: the source holds all, from here on: */
+    bool in_place;              /* the raster stands in the work space, and is used up */
     const uint8_t *held;
     uint8_t *decoded; /* of lossy codings, what the frames have become */
     void *workspace;
@@ -348,6 +349,12 @@ static void do_piece(void *context, unsigned piece)
         e->hashes[piece - HASHES_FRAMES] = frame_hash(&e->source->header.image, e->jobs[piece - HASHES_FRAMES].raster);
 }
 
+/* The same without the coding, which uses the raster up. */
+static void do_hash(void *context, unsigned piece)
+{
+    do_piece(context, HASHES_INPUT + piece);
+}
+
 /* ---- All frames --------------------------------------------------------------------------------------------- */
 
 /* Frames from this one on that are alike, units or not, at most so many. */
@@ -376,6 +383,16 @@ static enum tsr_status put_units(struct encoding *e, uint32_t first, uint32_t *c
     return check_excess(e, error);
 }
 
+static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
+{
+    if (!e->encoded.keeps_raster) return TSR_OK;
+    const size_t size = tsr_raster_bytes(&e->source->header.image);
+    e->encoded.raster = malloc(size);
+    if (!e->encoded.raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame");
+    memcpy(e->encoded.raster, e->rasters ? e->rasters : e->held, size);
+    return TSR_OK;
+}
+
 static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error)
 {
     const struct tsr_image *image = &e->source->header.image;
@@ -388,6 +405,7 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
         const uint32_t hashed = e->source->header.coding.lossy ? 0 : count; /* of lossy ones, what they became */
         struct batch_work work = {.e = e, .first = first, .count = count, .error = error};
         TSR_TRY(read_batch(e, first, count, error));
+        TSR_TRY(keep_raster(e, error));
         if (!e->hashes_later) {
             TSR_TRY(code_batch(e, first, count, error));
             continue;
@@ -397,8 +415,9 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
             e->jobs[0].take = take_tile;
             e->jobs[0].taker = e;
         }
-        tsr_pool_run(e->engine->pool, do_piece, &work, HASHES_FRAMES + hashed);
-        TSR_TRY(work.status);
+        tsr_pool_run(e->engine->pool, e->in_place ? do_hash : do_piece, &work,
+                     (e->in_place ? HASHES_FRAMES - HASHES_INPUT : HASHES_FRAMES) + hashed);
+        TSR_TRY(e->in_place ? code_batch(e, first, count, error) : work.status);
         for (uint32_t i = 0; i < hashed; i++) add_hash(&e->frames, &e->hashes[i]);
     }
     return TSR_OK;
@@ -407,16 +426,6 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
 struct tsr_coding tsr_without_loss(const struct tsr_coding *coding)
 {
     return (struct tsr_coding){.coder = coding->coder, .effort = coding->effort};
-}
-
-static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
-{
-    if (!e->encoded.keeps_raster) return TSR_OK;
-    const size_t size = tsr_raster_bytes(&e->source->header.image);
-    e->encoded.raster = malloc(size);
-    if (!e->encoded.raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame");
-    memcpy(e->encoded.raster, e->rasters ? e->rasters : e->held, size);
-    return TSR_OK;
 }
 
 static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
@@ -437,9 +446,14 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
     e->held = e->source->rasters;
-    if (!e->held) e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
+    e->in_place = !e->held && plan.raster_offset != SIZE_MAX;
+    if (!e->held && !e->in_place) e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
     e->decoded = is_lossy ? ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
     e->workspace = plan.space ? ops->take_workspace(e->engine, plan.space) : NULL;
+    if (e->in_place && e->workspace) {
+        e->rasters = (uint8_t *)e->workspace + plan.raster_offset;
+        ops->clear_raster(e->engine, e->workspace, plan.raster_offset, tsr_raster_bytes(image));
+    }
     e->stack_workspace = plan.stack && plan.stack_space ? ops->take_workspace(e->engine, plan.stack_space) : NULL;
     if (!e->jobs || !e->hashes || (!e->rasters && !e->held) || (is_lossy && !e->decoded) || !e->workspace ||
         (plan.stack && !e->stack_workspace))
@@ -450,7 +464,7 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
 /* What frames are coded with. */
 static void give_room_back(struct encoding *e)
 {
-    e->engine->ops->give_workspace(e->engine, e->rasters);
+    if (!e->in_place) e->engine->ops->give_workspace(e->engine, e->rasters);
     e->engine->ops->give_workspace(e->engine, e->decoded);
     e->engine->ops->give_workspace(e->engine, e->workspace);
     e->engine->ops->give_workspace(e->engine, e->stack_workspace);
@@ -529,7 +543,6 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     if (status == TSR_OK && e.encoded.estimates)
         status = tsr_estimate_around(source, writer, &e.encoded.estimate.around, error);
     if (status == TSR_OK && tsr_has_frames(&source->header)) status = encode_frames(&e, error);
-    if (status == TSR_OK && e.jobs) status = keep_raster(&e, error);
     if (status == TSR_OK) status = weigh_saving(&e, error);
     if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_input_hash(source->input, &proof->original, error);

@@ -81,6 +81,9 @@ struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct 
         plan.stack_space = engine->ops->encode_workspace(engine, &highest, coding, 1);
     }
     plan.space = tsr_kept_encode_workspace(engine, image, kept, coding, plan.batch);
+    plan.raster_offset = SIZE_MAX;
+    if (image->frames == 1 && kept->count == 0 && !need->has_rasters && engine->ops->raster_offset)
+        plan.raster_offset = engine->ops->raster_offset(image, coding);
     return plan;
 }
 
@@ -91,8 +94,9 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
     const uint64_t fixed = fixed_memory(engine, header, coding, need, input_bytes);
     if (!header || tsr_are_units(header)) return fixed;
     const struct tsr_plan plan = tsr_plan_encoding(engine, header, coding, need, input_bytes);
+    const bool need_room = !need->has_rasters && plan.raster_offset == SIZE_MAX;
     const uint64_t rasters =
-        need->has_rasters ? 0 : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
+        need_room ? ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image)) : 0;
     return fixed + plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128)) + rasters +
            ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);
 }

@@ -87,10 +87,44 @@ static void split_band(struct band_work *work, const struct tsr_image *band, uin
         atomic_store(&work->is_unexpected, true);
 }
 
+static void look_at_band(struct band_work *work, const struct tsr_image *band, uint16_t *const *planes, size_t offset)
+{
+    (void)offset;
+    if (!tsr_has_expected_words(band, planes[0])) atomic_store(&work->is_unexpected, true);
+}
+
+static void split_band_in_place(struct band_work *work, const struct tsr_image *band, uint16_t *const *planes,
+                                size_t offset)
+{
+    (void)work;
+    (void)offset;
+    tsr_split_in_place(band, planes[0]);
+}
+
+/* All words are looked at before one is changed. */
+static void split_in_place(struct tsr_pool *pool, const struct tsr_image *image, uint16_t *const *planes,
+                           struct tsr_frame_model *model, void *spare)
+{
+    struct band_work work = {.image = image, .planes = planes, .step = look_at_band};
+    tsr_expect_split(image, model);
+    run_bands(pool, &work);
+    if (atomic_load(&work.is_unexpected)) {
+        memcpy(spare, planes[0], (size_t)image->columns * image->rows * sizeof *planes[0]);
+        tsr_split_raster(image, spare, planes, model);
+        return;
+    }
+    work.step = split_band_in_place;
+    run_bands(pool, &work);
+}
+
 void tsr_split_frame(struct tsr_pool *pool, const struct tsr_image *image, const uint8_t *raster,
-                     uint16_t *const *planes, struct tsr_frame_model *model)
+                     uint16_t *const *planes, struct tsr_frame_model *model, void *spare)
 {
     struct band_work work = {.image = image, .planes = planes, .step = split_band, .split = raster};
+    if (raster == (const uint8_t *)planes[0]) {
+        split_in_place(pool, image, planes, model, spare);
+        return;
+    }
     tsr_expect_split(image, model);
     run_bands(pool, &work);
     if (atomic_load(&work.is_unexpected)) tsr_split_raster(image, raster, planes, model);
@@ -149,6 +183,10 @@ static void mark_by_pool(void *context, const uint16_t *values, size_t count, ui
     size_t parts = wanted < 1 ? 1 : wanted < most ? wanted : most;
     if (parts > threads) parts -= parts % threads;
     struct marking m = {values, count, low, (uint32_t)parts, used};
+    if (parts == 1) {
+        tsr_mark_used_alone(values, count, low, used);
+        return;
+    }
     tsr_pool_run(pool, mark_part, &m, m.parts);
 }
 

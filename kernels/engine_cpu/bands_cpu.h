@@ -5,9 +5,10 @@
 #include "entropy/frame_model.h"
 #include "kernels/pool/thread_pool.h"
 
-/* tsr_split_raster (planes_cpu.h). */
+/* tsr_split_raster (planes_cpu.h). The raster of an image with planes in its raster, of one component, may be
+ * planes[0]; spare: room for it. */
 void tsr_split_frame(struct tsr_pool *pool, const struct tsr_image *image, const uint8_t *raster,
-                     uint16_t *const *planes, struct tsr_frame_model *model);
+                     uint16_t *const *planes, struct tsr_frame_model *model, void *spare);
 
 /* tsr_apply_colour (ranges_cpu.h) with the model's transform. bits: of a value. */
 void tsr_transform_colours(struct tsr_pool *pool, const struct tsr_image *image, uint16_t *const *planes,

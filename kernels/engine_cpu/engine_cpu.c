@@ -126,8 +126,8 @@ static void *take_workspace(struct tsr_engine *engine, size_t bytes)
     return memory;
 }
 
-/* Whether this is the first use of a large space. Spaces that are not kept do not count. */
-static bool begin_use(struct tsr_engine *engine, const void *workspace)
+/* Whether this is the first use of a large space, which begins now, or later. Spaces that are not kept do not count. */
+static bool is_first_use(struct tsr_engine *engine, const void *workspace, bool begins)
 {
     struct cpu_engine *cpu = (struct cpu_engine *)engine;
     bool is_first = false;
@@ -135,7 +135,7 @@ static bool begin_use(struct tsr_engine *engine, const void *workspace)
     for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places && workspace; b++)
         if (b->memory == workspace) {
             is_first = b->is_fresh && b->bytes >= LARGE_SPACE;
-            b->is_fresh = false;
+            b->is_fresh &= !begins;
         }
     pthread_mutex_unlock(&cpu->lock);
     return is_first;
@@ -176,9 +176,16 @@ static void *take_rasters(struct tsr_engine *engine, size_t bytes)
 {
     uint8_t *const memory = take_workspace(engine, bytes);
     struct tsr_spans spans = {{{memory, bytes}}, 1};
-    if (begin_use(engine, memory) && tsr_pool_threads(engine->pool) > 1)
+    if (is_first_use(engine, memory, true) && tsr_pool_threads(engine->pool) > 1)
         tsr_pool_run(engine->pool, populate, &spans, count_pieces(&spans));
     return memory;
+}
+
+static void clear_raster(struct tsr_engine *engine, void *workspace, size_t offset, size_t bytes)
+{
+    struct tsr_spans spans = {{{(uint8_t *)workspace + offset, bytes}}, 1};
+    if (is_first_use(engine, workspace, false) && tsr_pool_threads(engine->pool) > 1)
+        tsr_pool_run(engine->pool, populate, &spans, count_pieces(&spans));
 }
 
 static void give_workspace(struct tsr_engine *engine, void *workspace)
@@ -282,7 +289,7 @@ static enum tsr_status encode(struct tsr_engine *engine, const struct tsr_image 
                       .encode = jobs,
                       .workspace = workspace,
                       .space = tsr_cpu_encode_space(engine->pool, image, coding)};
-    const bool is_fresh = begin_use(engine, workspace);
+    const bool is_fresh = is_first_use(engine, workspace, true);
     if (is_fresh && frames == 1 && tsr_pool_threads(engine->pool) > 1)
         encode_in_fresh_space(&b);
     else
@@ -318,7 +325,7 @@ static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image 
                       .space = largest_decode_space(engine, image, jobs, frames)};
     /* What a decoder touches first is small, and one thread touches it: clearing a large page for that takes as long
      * as decoding 1 to 3 % of a large image. A fresh space begins at a page. */
-    if (begin_use(engine, workspace) && frames == 1)
+    if (is_first_use(engine, workspace, true) && frames == 1)
         tsr_prefer_small_pages(workspace, tsr_cpu_decode_small(engine->pool, image, jobs, workspace));
     tsr_pool_run(engine->pool, decode_one, &b, frames);
     for (uint32_t i = 0; i < frames; i++) {
@@ -346,9 +353,12 @@ static void destroy(struct tsr_engine *engine)
 }
 
 static const struct tsr_engine_ops cpu_engine_ops = {
-    "cpu",        encode_workspace, decode_workspace, decode_bound, take_workspace, tsr_cpu_workspace_bytes,
-    take_rasters, give_workspace,   encode,           give_coded,   decode,         own_memory,
-    times,        destroy,
+    "cpu",        encode_workspace, decode_workspace,
+    decode_bound, take_workspace,   tsr_cpu_workspace_bytes,
+    take_rasters, give_workspace,   tsr_cpu_raster_offset,
+    clear_raster, encode,           give_coded,
+    decode,       own_memory,       times,
+    destroy,
 };
 
 struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)

@@ -35,6 +35,9 @@ size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image 
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                           struct tsr_encode_job *job, void *workspace);
 
+/* Where a frame's raster may stand in its work space, as engine.h says of raster_offset. */
+size_t tsr_cpu_raster_offset(const struct tsr_image *image, const struct tsr_coding *coding);
+
 /* Large spans of memory, in the order in which they come into use. */
 struct tsr_span {
     uint8_t *start;

@@ -98,6 +98,8 @@ const tsr_engine_ops cuda_engine_ops = {
     tsr_cpu_workspace_bytes,
     take_rasters,
     give_workspace,
+    nullptr,
+    nullptr,
     tsr_cuda_encode,
     tsr_cuda_give_coded,
     tsr_cuda_decode,

@@ -36,38 +36,50 @@ static void fill_rans_entries(struct tsr_plane_decoder *decoder, int table)
             (struct tsr_rans_entry){code->place[symbol], entry_in_table(decoder, table, symbol) | none};
 }
 
-/* The entry of a codeword: found says its symbol and its length, and it begins the TSR_CODE_LIMIT bits that are read.
- */
-static uint32_t entry_of_codeword(const struct tsr_plane_decoder *decoder, int table, uint32_t found, uint32_t read)
+/* The entry of a symbol's codeword. */
+static uint32_t entry_of_codeword(const struct tsr_plane_decoder *decoder, int table, uint32_t symbol,
+                                  struct tsr_codeword codeword)
 {
-    const uint32_t symbol = found >> 4, length = found & 15u, codeword = read >> (TSR_CODE_LIMIT - length);
     const uint32_t entry = entry_in_table(decoder, table, symbol);
-    return entry + length - (codeword << (entry >> ENTRY_RAW & ENTRY_RAW_LIMIT) << ENTRY_VALUE);
+    return entry + codeword.length - ((uint32_t)codeword.bits << (entry >> ENTRY_RAW & ENTRY_RAW_LIMIT) << ENTRY_VALUE);
 }
 
-/* Fills in the entries of a Huffman table. next: the first free place for entries of longer codewords. Returns the
- * first place that is free then. */
+static void fill(uint32_t *entries, uint32_t count, uint32_t entry)
+{
+    for (uint32_t i = 0; i < count; i++) entries[i] = entry;
+}
+
+/* Fills in the entries of a Huffman table, one codeword after the other: each stands at all places that begin with it.
+ * next: the first free place for entries of longer codewords. Returns the first place that is free then. */
 static uint32_t fill_entries(struct tsr_plane_decoder *decoder, int table, uint32_t next)
 {
-    struct tsr_huffman_decoder code;
-    uint32_t *direct = decoder->entry + ((size_t)table << TSR_DIRECT_BITS);
-    tsr_huffman_decoder_init(&code, decoder->model->lengths[table], TSR_RUN_ALPHABET);
-    for (uint32_t i = 0; i < 1u << TSR_DIRECT_BITS; i++) {
-        const uint32_t found = code.direct[i];
-        if (decoder->unused >> table & 1u) {
-            direct[i] = ENTRY_NONE;
-        } else if (found != TSR_LONGER_CODEWORD) {
-            direct[i] = entry_of_codeword(decoder, table, found, i * TSR_REST_ENTRIES);
-        } else {
-            assert(next + TSR_REST_ENTRIES <= TSR_DECODER_ENTRIES);
-            direct[i] = next << ENTRY_VALUE | ENTRY_LONGER;
-            for (uint32_t rest = 0; rest < TSR_REST_ENTRIES; rest++) {
-                const uint32_t read = i * TSR_REST_ENTRIES + rest;
-                decoder->entry[next++] = entry_of_codeword(decoder, table, tsr_huffman_decode(&code, read), read);
-            }
-        }
+    struct tsr_codeword codeword[TSR_RUN_ALPHABET];
+    const uint8_t *const lengths = decoder->model->lengths[table];
+    uint32_t *const direct = decoder->entry + ((size_t)table << TSR_DIRECT_BITS);
+    uint32_t first_longer = 0; /* the direct places before this one are those of short codewords */
+    if (decoder->unused >> table & 1u) {
+        fill(direct, 1u << TSR_DIRECT_BITS, ENTRY_NONE);
+        return next;
     }
-    return next;
+    tsr_huffman_codewords(lengths, TSR_RUN_ALPHABET, codeword);
+    for (uint32_t symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) {
+        const uint32_t length = codeword[symbol].length;
+        if (lengths[symbol] == 0 || length > TSR_DIRECT_BITS) continue;
+        const uint32_t places = 1u << (TSR_DIRECT_BITS - length);
+        fill(direct + codeword[symbol].bits * places, places,
+             entry_of_codeword(decoder, table, symbol, codeword[symbol]));
+        first_longer += places;
+    }
+    for (uint32_t symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) {
+        const uint32_t length = codeword[symbol].length;
+        if (length <= TSR_DIRECT_BITS) continue;
+        const uint32_t places = 1u << (TSR_CODE_LIMIT - length), read = codeword[symbol].bits * places,
+                       rest = next + read - first_longer * TSR_REST_ENTRIES;
+        assert(rest + places <= TSR_DECODER_ENTRIES);
+        direct[read / TSR_REST_ENTRIES] = (rest - read % TSR_REST_ENTRIES) << ENTRY_VALUE | ENTRY_LONGER;
+        fill(decoder->entry + rest, places, entry_of_codeword(decoder, table, symbol, codeword[symbol]));
+    }
+    return next + ((1u << TSR_DIRECT_BITS) - first_longer) * TSR_REST_ENTRIES;
 }
 
 /* Fills in the cells by activity, for AVX2: those of the first intensity group. */

@@ -59,7 +59,7 @@ static void load_words(const struct tsr_image *image, const uint8_t *raster, int
 
 bool tsr_has_planes_in_raster(const struct tsr_image *image)
 {
-    return image->bits_allocated == 16 && (image->planar || image->components == 1) && !swaps_words(image);
+    return image->bits_allocated == 16 && (image->planar || image->components == 1);
 }
 
 uint16_t *tsr_plane_in_raster(const struct tsr_image *image, int component, uint8_t *raster)
@@ -72,7 +72,7 @@ uint16_t *tsr_plane_in_raster(const struct tsr_image *image, int component, uint
 
 enum { SWAPPED_WORDS = 512 };
 
-/* Bits of a raster of single bits must be 0 before. */
+/* Bits of a raster of single bits must be 0 before. Words whose bytes are swapped may stand in the raster. */
 static void store_words(const struct tsr_image *image, const uint16_t *in, int component, size_t count, uint8_t *raster)
 {
     const struct word_walk walk = walk_component(image, component, count);
@@ -211,6 +211,35 @@ bool tsr_split_expected(const struct tsr_image *image, const uint8_t *raster, ui
     return is_expected;
 }
 
+static uint16_t swap_word(uint16_t word, bool swaps)
+{
+    return swaps ? (uint16_t)(word << 8 | word >> 8) : word;
+}
+
+bool tsr_has_expected_words(const struct tsr_image *image, const uint16_t *words)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    const struct tsr_word_layout layout = layout_of(image, image->is_signed);
+    const bool swaps = swaps_words(image);
+    uint16_t any = 0;
+    if (!has_outside(image)) return true;
+    if (!layout.is_signed && layout.low_bit == 0) {
+        for (size_t i = 0; i < count; i++) any |= words[i];
+        return swap_word(any, swaps) >> layout.bits_stored == 0;
+    }
+    for (size_t i = 0; i < count; i++) any |= tsr_word_outside(swap_word(words[i], swaps), layout);
+    return any == 0;
+}
+
+void tsr_split_in_place(const struct tsr_image *image, uint16_t *words)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    const struct tsr_word_layout layout = layout_of(image, has_outside(image) && image->is_signed);
+    const bool swaps = swaps_words(image), are_samples = !layout.is_signed && layout.low_bit == 0;
+    for (size_t i = 0; i < count && swaps; i++) words[i] = swap_word(words[i], true);
+    for (size_t i = 0; i < count && !are_samples; i++) words[i] = tsr_word_sample(words[i], layout);
+}
+
 void tsr_split_raster(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes,
                       struct tsr_frame_model *model)
 {
@@ -254,6 +283,7 @@ void tsr_join_raster(const struct tsr_image *image, const struct tsr_frame_model
         const bool as_they_stand = !has_outside && !layout.is_signed && !layout.extends_sign && layout.low_bit == 0;
         for (size_t i = 0; i < count && !as_they_stand; i++)
             planes[c][i] = (uint16_t)tsr_join_word(planes[c][i], has_outside ? planes[second][i] : 0u, layout);
-        if (planes[c] != tsr_plane_in_raster(image, c, raster)) store_words(image, planes[c], c, count, raster);
+        const bool stands = planes[c] == tsr_plane_in_raster(image, c, raster) && !swaps_words(image);
+        if (!stands) store_words(image, planes[c], c, count, raster);
     }
 }

@@ -15,8 +15,15 @@ void tsr_split_raster(const struct tsr_image *image, const uint8_t *raster, uint
 void tsr_expect_split(const struct tsr_image *image, struct tsr_frame_model *model);
 bool tsr_split_expected(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes);
 
-/* Whether the words of components lie in rasters as planes of uint16_t do: 16 bits allocated in this machine's order,
- * one after the other. Where that of a component lies; NULL: they do not, or the address is not aligned. */
+/* The same of an image of one component whose plane is its raster: whether all words have the bits outside their
+ * samples that the header says; then, words to samples. */
+bool tsr_has_expected_words(const struct tsr_image *image, const uint16_t *words);
+void tsr_split_in_place(const struct tsr_image *image, uint16_t *words);
+
+/* Whether a component's words of 16 bits lie one after the other in rasters, in either order of bytes, so that its
+ * plane may stand there until it is joined. Where that of a component lies; NULL: they do not, or the address is not
+ * aligned.
+ */
 bool tsr_has_planes_in_raster(const struct tsr_image *image);
 uint16_t *tsr_plane_in_raster(const struct tsr_image *image, int component, uint8_t *raster);
 

@@ -33,9 +33,10 @@ void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may
                       struct tsr_range_work *work);
 
 /* The same in three steps, of which the first and the last may do some values at a time. mark marks all of some values
- * by tsr_mark_used, which threads may call at the same time. */
+ * by tsr_mark_used, which threads may call at the same time, or by tsr_mark_used_alone. */
 typedef void tsr_marker(void *context, const uint16_t *values, size_t count, uint32_t low, uint8_t *used);
 void tsr_mark_used(const uint16_t *values, size_t count, uint32_t low, uint8_t *used);
+void tsr_mark_used_alone(const uint16_t *values, size_t count, uint32_t low, uint8_t *used);
 void tsr_find_extremes(const uint16_t *plane, size_t count, uint16_t *low, uint16_t *high);
 void tsr_choose_packing(const uint16_t *plane, uint32_t columns, uint32_t rows, uint16_t low, uint16_t high,
                         bool may_pack, struct tsr_plane_model *model, struct tsr_range_work *work, tsr_marker *mark,

@@ -16,6 +16,7 @@ struct frame {
 static struct frame whole, bands;
 static struct tsr_range_work range;
 static uint8_t raster[COUNT * 16], back[COUNT * 16 + GUARD];
+static int in_place, unexpected; /* frames that were split where they stood, and with bits outside of samples */
 
 static void begin(struct frame *f)
 {
@@ -50,8 +51,16 @@ static void check(struct tsr_pool *pool, const struct tsr_image *image, enum tsr
     begin(&whole);
     begin(&bands);
     tsr_split_raster(image, raster, whole.planes, &whole.model);
-    tsr_split_frame(pool, image, raster, bands.planes, &bands.model);
+    tsr_split_frame(pool, image, raster, bands.planes, &bands.model, NULL);
     compare("split");
+    if (image->components == 1 && tsr_has_planes_in_raster(image)) {
+        begin(&bands);
+        memcpy(bands.plane[0], raster, raster_bytes(image));
+        tsr_split_frame(pool, image, (const uint8_t *)bands.plane[0], bands.planes, &bands.model, back);
+        compare("split in place");
+        in_place++;
+        unexpected += bands.model.planes > 1 && bands.model.plane[1].present;
+    }
     whole.model.colour = bands.model.colour = image->components >= 3 && bits <= 15 ? colour : TSR_COLOUR_NONE;
     tsr_apply_colour(whole.planes, COUNT, whole.model.colour, bits);
     tsr_transform_colours(pool, image, bands.planes, &bands.model, bits);
@@ -82,10 +91,12 @@ TEST(random_layouts)
         image.columns = COLUMNS;
         image.rows = ROWS;
         if (n % 4 == 0) image.swapped = true;
+        if (n % 3 == 0) image.components = 1;
         if (tsr_check_image(&image, NULL) != TSR_OK) image.swapped = false;
         fill_raster(&r, &image, n % CONTENTS, raster);
         check(pool, &image, (enum tsr_colour)(n % TSR_COLOUR_COUNT));
     }
+    expect(in_place > 3 && unexpected > 0, "%d frames in place, %d with other bits", in_place, unexpected);
     tsr_pool_destroy(pool);
 }
 
