@@ -282,6 +282,19 @@ bool tsr_deflate_get_parameters(struct tsr_cursor *in, struct deflate_parameters
     return !in->bad && tsr_deflate_derive(p);
 }
 
+/* Makes the coder note what its model predicts, if that helps, and if there is memory. */
+static void begin_recall(struct reading *r)
+{
+    struct deflate_recall *const recall = &r->coder->recall;
+    tsr_deflate_forget_recall(recall);
+    if (!r->way.recalls) return;
+    recall->records = calloc(1, sizeof *recall->records);
+    recall->count = recall->records ? 1 : 0;
+    if (recall->records)
+        tsr_deflate_begin_record(&r->coder->model, recall->records,
+                                 tsr_deflate_most_entries(r->plain->size, 1, r->coder->block.tokens.capacity));
+}
+
 static enum tsr_status code_alone(struct reading *r, const struct deflate_parameters *parameters,
                                   struct tsr_bytes *residue, struct tsr_error *error)
 {
@@ -294,9 +307,11 @@ static enum tsr_status code_alone(struct reading *r, const struct deflate_parame
     c->most_spent = deflate_work(deflate_larger(r->plain->size, r->source.at));
     if (c->seems_exact) c->most_residue = residue->size + STRAY;
     tsr_deflate_begin(&c->model, parameters, r->plain->bytes, r->plain->size);
+    begin_recall(r);
     tsr_range_begin_writing(&c->range, residue);
     const enum tsr_status status = tsr_deflate_code(c);
     if (status == TSR_OK) tsr_range_finish(&c->range);
+    tsr_deflate_end_record(&c->model);
     if (c->range.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the residue of a deflate stream");
     TSR_TRY(status);
     return c->range.failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is too large")
@@ -343,6 +358,8 @@ static enum tsr_status choose_and_code(struct reading *r, struct tsr_bytes *resi
     if (code_all(r, &second, &again, NULL) == TSR_OK && again.size < size) {
         residue->size = before;
         tsr_bytes_put(residue, again.bytes, again.size, NULL);
+    } else {
+        tsr_deflate_forget_recall(&c->recall);
     }
     tsr_bytes_free(&again);
     return TSR_OK;
@@ -355,7 +372,10 @@ static enum tsr_status read_stream(struct reading *r, struct tsr_bytes *residue,
     r->padding = (uint32_t)r->source.bits & ((1u << (r->source.count & 7)) - 1);
     c->segments = r->outline->empty.tokens;
     c->segment_count = r->outline->empty.count;
+    const size_t before = residue->size;
     TSR_TRY(choose_and_code(r, residue, error));
+    if (c->recall.count > 0)
+        c->recall.key = tsr_deflate_key(r->plain->bytes, r->plain->size, residue->bytes + before, residue->size - before);
     deflate_meanwhile(&r->way);
     return TSR_OK;
 }
@@ -388,6 +408,7 @@ static void give_coder(const struct tsr_deflate_way *way, struct deflate_coder *
 void tsr_deflate_forget(struct deflate_coder *coder)
 {
     if (coder) free(coder->block.tokens.tokens);
+    if (coder) tsr_deflate_forget_recall(&coder->recall);
     free(coder);
 }
 
@@ -405,6 +426,7 @@ enum tsr_status tsr_deflate_read_by(const struct tsr_deflate_way *way, const uin
     enum tsr_status status = TSR_ERROR_LIMIT;
     if (coder) {
         coder->error = error;
+        tsr_deflate_forget_recall(&coder->recall);
         outline->piece = way->piece;
         outline->chosen = (struct deflate_parameters){.level = 6, .memory = 8, .window = 15};
         tsr_deflate_derive(&outline->chosen);
@@ -438,10 +460,22 @@ static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *
     c->stop = SIZE_MAX;
     tsr_deflate_begin(&c->model, &parameters, plain, size);
     c->model.work *= DEFLATE_PATIENCE;
+    if (c->recall.count == 1) c->model.replay = c->recall.records;
     tsr_range_begin_reading(&c->range, in->bytes + in->at, in->size - in->at);
     TSR_TRY(tsr_deflate_code(c));
     if (padding >> (-sink.count & 7)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the padding of a stream is damaged");
     return tsr_deflate_finish(&sink, padding, error);
+}
+
+/* What a kept coder recalls of other parts. */
+static void forget_others(const struct tsr_deflate_way *way, const uint8_t *plain, size_t plain_size,
+                          const uint8_t *residue, size_t size)
+{
+    struct deflate_coder *const coder = way->kept ? *way->kept : NULL;
+    const bool is_cut = size > 0 && residue[0] == DEFLATE_CUT; /* the longer residue in it comes here, too */
+    if (!coder || coder->recall.count == 0 || is_cut) return;
+    if (!way->recalls || coder->recall.key != tsr_deflate_key(plain, plain_size, residue, size))
+        tsr_deflate_forget_recall(&coder->recall);
 }
 
 enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const uint8_t *plain, size_t plain_size,
@@ -450,6 +484,7 @@ enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const ui
 {
     struct tsr_cursor in = {residue, size, 0, false};
     struct tsr_deflate_way left = *way;
+    forget_others(way, plain, plain_size, residue, size);
     if (size > 0 && residue[0] == DEFLATE_CUT)
         return tsr_deflate_write_cut(way, plain, plain_size, residue, size, stream, error);
     if (size > 0 && residue[0] == DEFLATE_IN_PIECES)
@@ -459,6 +494,7 @@ enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const ui
     if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, no_memory);
     coder->error = error;
     const enum tsr_status status = write_stream(coder, &in, plain, plain_size, stream, error);
+    tsr_deflate_forget_recall(&coder->recall);
     give_coder(way, coder);
     return status;
 }
@@ -480,24 +516,17 @@ enum tsr_status tsr_deflate_write(const uint8_t *plain, size_t plain_size, const
 
 /* ---- The node ----------------------------------------------------------------------------------------------- */
 
-static struct tsr_deflate_way way_of(const struct tsr_node_work *work)
-{
-    struct tsr_deflate_way way = tsr_deflate_with(&work->crew);
-    way.kept = work->kept;
-    return way;
-}
-
 static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct tsr_deflate_way way = way_of(work);
+    const struct tsr_deflate_way way = tsr_deflate_way_of(work);
     return tsr_deflate_read_up_to(&way, bytes, size, used, plain, residue, error);
 }
 
 static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
                             struct tsr_bytes *bytes, struct tsr_error *error)
 {
-    const struct tsr_deflate_way way = way_of(work);
+    const struct tsr_deflate_way way = tsr_deflate_way_of(work);
     return tsr_deflate_write_by(&way, parts->plain, parts->plain_size, parts->residue, parts->residue_size, bytes,
                                 error);
 }

@@ -50,6 +50,7 @@ void tsr_deflate_begin(struct deflate_model *m, const struct deflate_parameters 
     m->plain = plain ? plain : (const uint8_t *)""; /* no bytes may stand nowhere */
     m->size = (uint32_t)size;
     m->at = m->end = m->base = m->carried = 0;
+    m->record = m->replay = NULL;
     m->work = deflate_work(size);
     m->hash_shift = (m->p.hash_bits + 2u) / 3;
     m->hash_mask = (1u << m->p.hash_bits) - 1;
@@ -73,7 +74,7 @@ static uint32_t run(const struct deflate_model *m)
     return length < DEFLATE_LEAST ? 0 : deflate_match(length, 1);
 }
 
-uint32_t tsr_deflate_predict(struct deflate_model *m)
+static uint32_t predict(struct deflate_model *m)
 {
     if (m->p.finder == DEFLATE_RUNS) return run(m);
     if (m->p.finder != DEFLATE_GREEDY && m->p.finder != DEFLATE_LAZY) return 0;
@@ -86,6 +87,15 @@ uint32_t tsr_deflate_predict(struct deflate_model *m)
     if (next == 0) return match;
     m->carried = next;
     return 0;
+}
+
+uint32_t tsr_deflate_predict(struct deflate_model *m)
+{
+    uint32_t token;
+    if (m->replay && tsr_deflate_replay(m, &token)) return token;
+    token = predict(m);
+    if (m->record) tsr_deflate_note(m, token);
+    return token;
 }
 
 void tsr_deflate_advance(struct deflate_model *m, uint32_t token)

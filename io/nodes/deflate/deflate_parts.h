@@ -157,6 +157,14 @@ enum { STRATEGY_DEFAULT, STRATEGY_FILTERED, STRATEGY_LITERALS, STRATEGY_RUNS, ST
 /* Fills in what follows from level, strategy, memory and window. False if one is not valid. */
 bool tsr_deflate_derive(struct deflate_parameters *parameters);
 
+/* What the model predicted, one token after the other, as far as there is room for it. deflate_recall.c. */
+struct deflate_record {
+    uint32_t *entries; /* allocated */
+    size_t count, capacity, most;
+    uint32_t literals, match; /* before the next entry: noted, or left to be said again */
+    size_t at;                /* of saying again */
+};
+
 struct deflate_model {
     struct deflate_parameters p;
     const uint8_t *plain;
@@ -165,6 +173,7 @@ struct deflate_model {
     uint32_t base;    /* of zlib's window */
     uint32_t carried; /* the match at `at`, found while its predecessor was looked at; 0: none */
     uint64_t work;    /* that is left. If it is 0, what is predicted is not to be used */
+    struct deflate_record *record, *replay; /* notes what is predicted; says what is predicted; or NULL */
     /* The chains of positions with equal first bytes. deflate_finder.c. */
     uint32_t start, inserted; /* the first position; the next to insert */
     uint32_t rich_start, rich_inserted, deep_inserted;
@@ -199,6 +208,25 @@ uint32_t tsr_deflate_search(struct deflate_model *model, uint32_t p, uint32_t be
 void tsr_deflate_turn(struct deflate_model *model);
 /* The number of equal bytes, at most most. */
 uint32_t tsr_deflate_common(const uint8_t *a, const uint8_t *b, uint32_t most);
+
+/* What the model predicts is noted in its record. The next token of its replay; false: it has no more, and is left. */
+void tsr_deflate_note(struct deflate_model *model, uint32_t token);
+bool tsr_deflate_replay(struct deflate_model *model, uint32_t *token);
+
+/* The records of a stream, or of its pieces, for who makes the same stream of the same parts. */
+struct deflate_recall {
+    struct deflate_record *records; /* allocated */
+    size_t count;
+    uint64_t key; /* of the parts */
+};
+void tsr_deflate_forget_recall(struct deflate_recall *recall);
+/* Most entries of records of so many plain bytes that many coders read: what the claim of memory leaves. */
+size_t tsr_deflate_most_entries(uint64_t plain, uint64_t coders, uint64_t tokens);
+/* A record for the model, which begins; it notes from now on. */
+void tsr_deflate_begin_record(struct deflate_model *model, struct deflate_record *record, size_t most);
+void tsr_deflate_end_record(struct deflate_model *model);
+/* The parts of a stream. */
+uint64_t tsr_deflate_key(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size);
 
 /* Code tables. counts: of literals and lengths (with the end), of distances. */
 struct deflate_counts {
@@ -281,6 +309,7 @@ struct deflate_coder {
     struct deflate_block block;
     struct deflate_model model;
     uint32_t predicted[DEFLATE_RUN], hops[DEFLATE_RUN];
+    struct deflate_recall recall; /* of the stream that was read last */
 };
 enum tsr_status tsr_deflate_code(struct deflate_coder *coder);
 
@@ -305,6 +334,7 @@ struct deflate_piece {
     struct tsr_bytes residue;     /* corrections: made in reading; in writing not its own */
     enum tsr_status status;
     size_t strayed;
+    struct deflate_record record; /* of reading; its entries are the piece's own */
     bool is_costly; /* why it has an error */
     uint8_t left;   /* bits of its last byte, which is not whole */
 };
