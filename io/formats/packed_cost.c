@@ -22,10 +22,19 @@ static struct tsr_priced packed(struct tsr_packed_file *p)
  * that is tried anyway. */
 static enum tsr_status check_quickly(struct tsr_packed_file *p, struct tsr_error *error)
 {
+    /* Of 80 PNGs that deflate had made to a quarter or more, a quick look made no less than 0.91 of what a hasty one
+     * did, which takes a third of the time. */
+    enum { NOISY = 4, HASTY_PERCENT = 72 };
     const struct tsr_priced blob = packed(p);
     if (p->is_one_code) return TSR_OK;
+    const bool is_noisy = blob.size > TSR_SMALL_BLOB && p->size > blob.size / NOISY;
+    if (is_noisy && tsr_price_quickly(&blob, TSR_LOOK_HASTY, (p->packing->coded / HASTY_PERCENT + 1) * 100,
+                                      p->source->input) /
+                            100 * HASTY_PERCENT >
+                        p->packing->coded)
+        return tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
     const uint64_t tenths = blob.size <= TSR_SMALL_BLOB ? 5 : 8, most = p->packing->coded;
-    const uint64_t quick = tsr_price_quickly(&blob, (most / tenths + 1) * 10, p->source->input);
+    const uint64_t quick = tsr_price_quickly(&blob, TSR_LOOK_QUICK, (most / tenths + 1) * 10, p->source->input);
     if (quick == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
     return quick / 10 * tenths <= most ? TSR_OK : tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
 }
@@ -38,7 +47,7 @@ enum tsr_status tsr_pack_check_gain(struct tsr_packed_file *p, struct tsr_error 
     const bool is_png = p->kind == TSR_KIND_PNG && !tsr_input_damage(p->source->input)[0];
     if (p->packing->coded > 0 && is_png) return check_quickly(p, error);
     const uint64_t clear = p->size - p->size / CLEARLY,
-                   quick = is_png ? tsr_price_quickly(&blob, clear, p->source->input) : 0;
+                   quick = is_png ? tsr_price_quickly(&blob, TSR_LOOK_QUICK, clear, p->source->input) : 0;
     if (quick > 0 && quick < clear) return TSR_OK; /* the best compressor, which takes long, makes no more of it */
     const uint64_t verbatim = is_png        ? p->size
                               : p->verbatim ? p->verbatim

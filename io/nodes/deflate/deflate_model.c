@@ -43,6 +43,13 @@ bool tsr_deflate_derive(struct deflate_parameters *p)
     return true;
 }
 
+/* Where the window is to slide again. */
+static void find_slide(struct deflate_model *m)
+{
+    const uint32_t window = 1u << (m->p.window == 8 ? 9 : m->p.window);
+    m->slide_at = m->size - m->base > 2 * window ? m->base + 2 * window - MARGIN : UINT32_MAX;
+}
+
 void tsr_deflate_begin(struct deflate_model *m, const struct deflate_parameters *parameters, const uint8_t *plain,
                        size_t size)
 {
@@ -55,6 +62,7 @@ void tsr_deflate_begin(struct deflate_model *m, const struct deflate_parameters 
     m->hash_shift = (m->p.hash_bits + 2u) / 3;
     m->hash_mask = (1u << m->p.hash_bits) - 1;
     m->is_ahead = m->p.finder == DEFLATE_LAZY || (m->p.finder == DEFLATE_GREEDY && m->p.lazy >= DEFLATE_MOST);
+    find_slide(m);
     tsr_deflate_start(m, 0);
 }
 
@@ -100,9 +108,12 @@ uint32_t tsr_deflate_predict(struct deflate_model *m)
 
 void tsr_deflate_advance(struct deflate_model *m, uint32_t token)
 {
-    const uint32_t length = deflate_length(token), window = 1u << (m->p.window == 8 ? 9 : m->p.window);
+    const uint32_t length = deflate_length(token);
     const uint32_t seen = m->at + (m->p.finder == DEFLATE_LAZY); /* zlib's position when it writes the token */
-    while (seen - m->base > 2 * window - MARGIN && m->size - m->base > 2 * window) m->base += window;
+    while (seen > m->slide_at) {
+        m->base += 1u << (m->p.window == 8 ? 9 : m->p.window);
+        find_slide(m);
+    }
     if (length == 0) {
         m->at++;
         return;

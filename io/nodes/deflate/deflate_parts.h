@@ -181,6 +181,10 @@ struct deflate_model {
     bool is_ahead, is_filtered, has_four, has_rich, is_rich, is_trial;
     uint32_t turn, hold, looks, most_looks;
     uint32_t hash_shift, hash_mask;
+    /* What follows from the parameters: positions that a walk looks at, before and after a good match; bytes up to which
+     * no match is used; how far those of three bytes are. */
+    uint32_t steps[2], least_best, reach_three;
+    uint32_t slide_at; /* where zlib's window slides: a token seen from behind it moves base */
     uint32_t head3[DEFLATE_HEADS], chain3[DEFLATE_RING], chain45[DEFLATE_RING];
     uint16_t head4[DEFLATE_HEADS], head5[DEFLATE_HEADS], head6[DEFLATE_HEADS], head8[DEFLATE_HEADS],
         chain6[DEFLATE_RING], chain8[DEFLATE_RING + DEFLATE_MIRROR];
