@@ -38,11 +38,21 @@ static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_toke
     return TSR_OK;
 }
 
-/* Inflates the next block. */
+/* Inflates the next block. Tokens are kept only where plain bytes may have to move. */
 static enum tsr_status inflate_block(struct deflate_source *source, struct deflate_block *block, size_t limit,
                                      size_t *bytes, struct tsr_bytes *plain, struct tsr_error *error)
 {
+    const struct deflate_source begin = *source;
     const uint8_t *stored = NULL;
+    size_t at = plain->size;
+    if (block->most == 0 && plain->capacity >= limit) {
+        if (tsr_deflate_inflate(source, block, plain->bytes, limit, &at)) {
+            *bytes = at - plain->size;
+            plain->size = at;
+            return TSR_OK;
+        }
+        *source = begin; /* to say why it is not right */
+    }
     TSR_TRY(tsr_deflate_block(source, block, limit - plain->size, bytes, &stored, error));
     return block->type == DEFLATE_STORED ? tsr_bytes_put(plain, stored, *bytes, error)
                                          : expand(plain, &block->tokens, *bytes, error);
@@ -71,6 +81,7 @@ struct outline {
     struct deflate_marks marks;
     struct deflate_tokens empty; /* where empty blocks stand before the end */
     struct deflate_pieces pieces;
+    size_t longest;                   /* tokens of a block */
     size_t piece;                     /* plain bytes of a piece, but of the last ones */
     struct deflate_parameters chosen; /* usual ones; if is_chosen: by what was known of the stream then */
     bool is_chosen;
@@ -129,6 +140,7 @@ static enum tsr_status inflate_all(struct reading *r, struct deflate_followed *f
         block->most = 0;
         final = block->final;
         o->marks.tokens += block->tokens.count;
+        if (block->tokens.count > o->longest) o->longest = block->tokens.count;
         o->pieces.none |= block->tokens.count > DEFLATE_PIECE_TOKENS;
         if (followed && o->pieces.none) return TSR_OK;
         if (bytes == 0) TSR_TRY(tsr_deflate_push(&o->empty, start, r->error));
@@ -288,11 +300,13 @@ static void begin_recall(struct reading *r)
     struct deflate_recall *const recall = &r->coder->recall;
     tsr_deflate_forget_recall(recall);
     if (!r->way.recalls) return;
+    size_t tokens = r->coder->block.tokens.capacity;
+    while (tokens < r->outline->longest) tokens = tokens ? 2 * tokens : r->outline->longest;
     recall->records = calloc(1, sizeof *recall->records);
     recall->count = recall->records ? 1 : 0;
     if (recall->records)
         tsr_deflate_begin_record(&r->coder->model, recall->records,
-                                 tsr_deflate_most_entries(r->plain->size, 1, r->coder->block.tokens.capacity));
+                                 tsr_deflate_most_entries(r->plain->size, 1, 2 * tokens));
 }
 
 static enum tsr_status code_alone(struct reading *r, const struct deflate_parameters *parameters,

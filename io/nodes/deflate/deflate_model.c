@@ -126,6 +126,13 @@ void tsr_deflate_advance(struct deflate_model *m, uint32_t token)
     if (skips) m->inserted = m->at;
 }
 
+void tsr_deflate_pass(struct deflate_model *m, uint32_t literals)
+{
+    m->at += literals - 1;
+    m->carried = 0;
+    tsr_deflate_advance(m, 0);
+}
+
 void tsr_deflate_jump(struct deflate_model *m, uint32_t at)
 {
     m->at = at;

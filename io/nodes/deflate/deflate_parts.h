@@ -65,7 +65,14 @@ struct deflate_tokens {
     uint32_t *tokens; /* allocated */
     size_t count, capacity;
 };
-enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error);
+/* Makes room for a token more. */
+enum tsr_status tsr_deflate_grow(struct deflate_tokens *tokens, struct tsr_error *error);
+static inline enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error)
+{
+    if (tokens->count == tokens->capacity) TSR_TRY(tsr_deflate_grow(tokens, error));
+    tokens->tokens[tokens->count++] = token;
+    return TSR_OK;
+}
 
 /* Symbols of lengths (from 257) and distances, with the number of bits that follow them. */
 static inline uint32_t deflate_length_symbol(uint32_t length, uint32_t *extra)
@@ -138,8 +145,8 @@ struct deflate_source {
 enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_block *block, size_t limit,
                                   size_t *bytes, const uint8_t **stored, struct tsr_error *error);
 
-/* Inflates the next block of a stream to plain[*at ..], of which there are size bytes in all. False: it is not right,
- * or longer than that. */
+/* Inflates the next block of a stream to plain[*at ..], of which there are size bytes in all. Its tokens are counted,
+ * and not kept. False: it is not right, or longer than that. */
 bool tsr_deflate_inflate(struct deflate_source *source, struct deflate_block *block, uint8_t *plain, size_t size,
                          size_t *at);
 
@@ -195,6 +202,8 @@ void tsr_deflate_segment(struct deflate_model *model, uint32_t end);
 /* The token at model->at: 0 is a literal. Then advance by the token that stands there. */
 uint32_t tsr_deflate_predict(struct deflate_model *model);
 void tsr_deflate_advance(struct deflate_model *model, uint32_t token);
+/* Over so many literals, 1 or more. */
+void tsr_deflate_pass(struct deflate_model *model, uint32_t literals);
 void tsr_deflate_jump(struct deflate_model *model, uint32_t at);
 /* After tsr_deflate_begin: goes to where a piece begins, for which there is so much work. */
 void tsr_deflate_lead(struct deflate_model *model, uint32_t at, uint64_t work);
