@@ -145,27 +145,26 @@ static void slide_rich(struct deflate_model *m, uint32_t at)
     m->epoch6 = at / EPOCH;
 }
 
-static inline void insert3(struct deflate_model *m, uint32_t at, uint32_t hash)
+/* Inserts a position, whose place in the rings is slot, into the chains of some bytes. now: newest of the position. */
+static inline void insert3(struct deflate_model *m, uint32_t slot, uint32_t now, uint32_t hash)
 {
-    uint32_t *const head = &m->head3[hash];
-    const uint32_t last = *head, next = (last & 0xffff0000) + 0x10000, now = newest(at);
-    m->chain3[at % DEFLATE_RING] = next | (uint16_t)(now - last);
-    *head = next | now;
+    const uint32_t last = m->head3[hash], next = (last & 0xffff0000) + 0x10000;
+    m->chain3[slot] = next | (uint16_t)(now - last);
+    m->head3[hash] = next | now;
 }
 
-static inline void insert45(struct deflate_model *m, uint32_t at, uint64_t bytes)
+static inline void insert45(struct deflate_model *m, uint32_t slot, uint32_t now, uint64_t bytes)
 {
-    const uint32_t now = newest(at);
     uint16_t *const h4 = &m->head4[hash_of(bytes, 4)], *const h5 = &m->head5[hash_of(bytes, 5)];
-    m->chain45[at % DEFLATE_RING] = (now - *h4) | (now - *h5) << 16;
+    m->chain45[slot] = (now - *h4) | (now - *h5) << 16;
     *h4 = *h5 = (uint16_t)now;
 }
 
-static inline void insert6(struct deflate_model *m, uint32_t at, uint64_t bytes)
+static inline void insert6(struct deflate_model *m, uint32_t slot, uint32_t now, uint64_t bytes)
 {
     uint16_t *const head = &m->head6[hash_of(bytes, 6)];
-    m->chain6[at % DEFLATE_RING] = (uint16_t)(newest(at) - *head);
-    *head = (uint16_t)newest(at);
+    m->chain6[slot] = (uint16_t)(now - *head);
+    *head = (uint16_t)now;
 }
 
 /* Chains into which positions are inserted. */
@@ -193,22 +192,29 @@ static inline uint32_t insert_run(struct deflate_model *m, uint32_t at, uint32_t
 /* Inserts positions of one epoch, which have eight bytes. start: the first position of these chains. */
 static inline void insert_some(struct deflate_model *m, uint32_t start, uint32_t at, uint32_t to, int chains)
 {
-    const uint32_t shift = m->hash_shift, mask = m->hash_mask;
-    uint64_t before = at > start ? eight(m->plain + at - 1) : ~eight(m->plain + at);
-    uint32_t hash = (uint32_t)m->plain[at] << shift ^ m->plain[at + 1]; /* of three bytes: each is shifted out in the end */
+    const uint8_t *const plain = m->plain;
+    const uint32_t factor = 1u << m->hash_shift, mask = m->hash_mask;
+    uint64_t before = at > start ? eight(plain + at - 1) : ~eight(plain + at);
+    uint32_t hash = plain[at] * factor ^ plain[at + 1]; /* of three bytes: each is shifted out in the end */
+    uint32_t slot = at % DEFLATE_RING, now = newest(at); /* they run on: neither the ring nor the epoch ends before */
     while (at < to) {
-        const uint64_t bytes = eight(m->plain + at);
+        const uint64_t bytes = eight(plain + at);
         if (bytes == before) {
-            at = insert_run(m, at, to, bytes, chains);
-            hash = ((uint32_t)bytes >> 8 & 255) << shift ^ ((uint32_t)bytes >> 16 & 255);
+            const uint32_t end = insert_run(m, at, to, bytes, chains);
+            slot += end - at;
+            now += end - at;
+            at = end;
+            hash = ((uint32_t)bytes >> 8 & 255) * factor ^ ((uint32_t)bytes >> 16 & 255);
             continue;
         }
         before = bytes;
-        hash = (hash << shift ^ ((uint32_t)bytes >> 16 & 255)) & mask;
-        if (chains & OF_3) insert3(m, at, hash);
-        if (chains & OF_45) insert45(m, at, bytes);
-        if (chains & OF_6) insert6(m, at, bytes);
+        hash = (hash * factor ^ plain[at + 2]) & mask;
+        if (chains & OF_3) insert3(m, slot, now, hash);
+        if (chains & OF_45) insert45(m, slot, now, bytes);
+        if (chains & OF_6) insert6(m, slot, now, bytes);
         at++;
+        slot++;
+        now++;
     }
 }
 
@@ -233,7 +239,7 @@ static void fill(struct deflate_model *m, uint32_t p)
         const uint32_t at = m->inserted, to = batch_end(at, at < end8 ? end8 : end3);
         if (at / EPOCH != m->epoch3) slide_heads(m, at);
         if (at >= end8) {
-            for (uint32_t i = at; i < to; i++) insert3(m, i, hash3(m, three(m->plain + i)));
+            for (uint32_t i = at; i < to; i++) insert3(m, i % DEFLATE_RING, newest(i), hash3(m, three(m->plain + i)));
         } else if (m->is_rich) {
             slide_rich(m, at);
             if (m->has_four)
@@ -255,13 +261,15 @@ static void fill_deep(struct deflate_model *m, uint32_t p)
         const uint32_t to = batch_end(m->deep_inserted, end);
         if (m->deep_inserted / EPOCH != m->epoch8) slide(m->head8);
         m->epoch8 = m->deep_inserted / EPOCH;
-        for (uint32_t i = m->deep_inserted; i < to; i++) {
-            uint16_t *const head = &m->head8[hash_of(eight(m->plain + i), DEFLATE_DEEP)];
-            const uint32_t slot = i % DEFLATE_RING;
-            m->chain8[slot] = (uint16_t)(newest(i) - *head);
-            *head = (uint16_t)newest(i);
-            if (slot < DEFLATE_MIRROR) m->chain8[DEFLATE_RING + slot] = m->chain8[slot];
+        const uint8_t *const plain = m->plain;
+        const uint32_t first = m->deep_inserted % DEFLATE_RING, count = to - m->deep_inserted;
+        uint16_t *const chain = m->chain8 + first, *const heads = m->head8;
+        for (uint32_t i = 0, now = newest(m->deep_inserted); i < count; i++, now++) {
+            uint16_t *const head = &heads[hash_of(eight(plain + m->deep_inserted + i), DEFLATE_DEEP)];
+            chain[i] = (uint16_t)(now - *head);
+            *head = (uint16_t)now;
         }
+        for (uint32_t i = first; i < DEFLATE_MIRROR && i < first + count; i++) m->chain8[DEFLATE_RING + i] = m->chain8[i];
         m->deep_inserted = to;
     }
 }
@@ -337,7 +345,7 @@ void tsr_deflate_start(struct deflate_model *m, uint32_t at)
     m->has_rich = m->is_rich = m->is_trial = false;
     m->looks = 0;
     m->most_looks = EASY * SECTION;
-    m->turn = m->start + SECTION;
+    m->turn = m->is_ahead ? m->start + SECTION : UINT32_MAX;
 }
 
 void tsr_deflate_insert(struct deflate_model *m, uint32_t before)
@@ -346,7 +354,7 @@ void tsr_deflate_insert(struct deflate_model *m, uint32_t before)
     if (before > m->end - 2) before = m->end - 2;
     for (; m->inserted < before; m->inserted++) {
         if (m->inserted / EPOCH != m->epoch3) slide_heads(m, m->inserted);
-        insert3(m, m->inserted, hash3(m, three(m->plain + m->inserted)));
+        insert3(m, m->inserted % DEFLATE_RING, newest(m->inserted), hash3(m, three(m->plain + m->inserted)));
     }
 }
 
@@ -566,6 +574,7 @@ static __attribute__((noinline)) uint32_t search_by_walk(struct deflate_model *m
     struct quest q = begin_quest(m, p, best, most, first);
     walk(m, &q, first, q.steps);
     m->looks += q.looks;
+    if (m->looks > m->most_looks && m->is_ahead) m->turn = 0;
     spend(m, q.looks);
     return used(m, q.found);
 }

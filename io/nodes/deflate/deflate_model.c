@@ -84,10 +84,10 @@ static uint32_t run(const struct deflate_model *m)
 
 static uint32_t predict(struct deflate_model *m)
 {
-    if (m->p.finder == DEFLATE_RUNS) return run(m);
-    if (m->p.finder != DEFLATE_GREEDY && m->p.finder != DEFLATE_LAZY) return 0;
-    if (m->is_ahead && (m->at >= m->turn || m->looks > m->most_looks)) tsr_deflate_turn(m);
+    if (m->at >= m->turn) tsr_deflate_turn(m);
     if (m->p.finder == DEFLATE_GREEDY) return tsr_deflate_search(m, m->at, 2);
+    if (m->p.finder == DEFLATE_RUNS) return run(m);
+    if (m->p.finder != DEFLATE_LAZY) return 0;
     const uint32_t match = m->carried ? m->carried : tsr_deflate_search(m, m->at, 2), length = deflate_length(match);
     m->carried = 0;
     if (length == 0 || length >= m->p.lazy) return match;
