@@ -326,6 +326,7 @@ static enum tsr_status code_alone(struct reading *r, const struct deflate_parame
     const enum tsr_status status = tsr_deflate_code(c);
     if (status == TSR_OK) tsr_range_finish(&c->range);
     tsr_deflate_end_record(&c->model);
+    tsr_deflate_clear(&c->model);
     if (c->range.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the residue of a deflate stream");
     TSR_TRY(status);
     return c->range.failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is too large")
@@ -394,13 +395,20 @@ static enum tsr_status read_stream(struct reading *r, struct tsr_bytes *residue,
     return TSR_OK;
 }
 
+struct deflate_coder *tsr_deflate_new_coder(void)
+{
+    struct deflate_coder *const c = malloc(sizeof *c);
+    if (c) memset(c, 0, offsetof(struct deflate_coder, model) + offsetof(struct deflate_model, head3));
+    return c;
+}
+
 /* A coder for a stream: the way's, or a new one. NULL: no memory. */
 static struct deflate_coder *take_coder(const struct tsr_deflate_way *way)
 {
-    struct deflate_coder *const c = way->kept && *way->kept ? *way->kept : calloc(1, sizeof *c);
+    struct deflate_coder *const c = way->kept && *way->kept ? *way->kept : tsr_deflate_new_coder();
     if (!c) return NULL;
     if (way->kept) *way->kept = c;
-    memset(c, 0, offsetof(struct deflate_coder, block));
+    memset(c, 0, offsetof(struct deflate_coder, recall));
     c->block.most = 0;
     c->run = DEFLATE_RUN;
     c->most_residue = SIZE_MAX;
@@ -476,7 +484,9 @@ static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *
     c->model.work *= DEFLATE_PATIENCE;
     if (c->recall.count == 1) c->model.replay = c->recall.records;
     tsr_range_begin_reading(&c->range, in->bytes + in->at, in->size - in->at);
-    TSR_TRY(tsr_deflate_code(c));
+    const enum tsr_status status = tsr_deflate_code(c);
+    tsr_deflate_clear(&c->model);
+    TSR_TRY(status);
     if (padding >> (-sink.count & 7)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the padding of a stream is damaged");
     return tsr_deflate_finish(&sink, padding, error);
 }

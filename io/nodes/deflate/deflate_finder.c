@@ -331,7 +331,8 @@ void tsr_deflate_turn(struct deflate_model *m)
 void tsr_deflate_start(struct deflate_model *m, uint32_t at)
 {
     const bool has_first = (m->p.flags & DEFLATE_FROM_FIRST) || at > 0;
-    memset(m->head3, 0, sizeof *m->head3 * (m->hash_mask + 1));
+    if (m->clear <= m->hash_mask) memset(m->head3, 0, sizeof *m->head3 * (m->hash_mask + 1));
+    m->clear = 0;
     m->start = m->inserted = has_first ? at : 1;
     m->epoch3 = m->start / EPOCH;
     m->is_filtered = m->p.finder == DEFLATE_LAZY && (m->p.flags & DEFLATE_FILTERED);
@@ -346,6 +347,15 @@ void tsr_deflate_start(struct deflate_model *m, uint32_t at)
     m->looks = 0;
     m->most_looks = EASY * SECTION;
     m->turn = m->is_ahead ? m->start + SECTION : UINT32_MAX;
+}
+
+void tsr_deflate_clear(struct deflate_model *m)
+{
+    enum { FEW = 1 << 12 };
+    if (m->inserted - m->start > FEW || m->clear > 0) return;
+    for (uint32_t i = m->start; i < m->inserted && i + DEFLATE_LEAST <= m->size; i++)
+        m->head3[hash3(m, three(m->plain + i))] = 0;
+    m->clear = m->hash_mask + 1;
 }
 
 void tsr_deflate_insert(struct deflate_model *m, uint32_t before)

@@ -188,6 +188,7 @@ struct deflate_model {
     bool is_ahead, is_filtered, has_four, has_rich, is_rich, is_trial;
     uint32_t turn, hold, looks, most_looks;
     uint32_t hash_shift, hash_mask;
+    uint32_t clear; /* heads of three bytes, from the first on, that are clear before a start */
     /* What follows from the parameters: positions that a walk looks at, before and after a good match; bytes up to which
      * no match is used; how far those of three bytes are. */
     uint32_t steps[2], least_best, reach_three;
@@ -216,6 +217,8 @@ uint32_t tsr_deflate_unhop(struct deflate_model *model, uint32_t length, uint32_
 /* Of the model alone. Chains begin anew at a position. Positions before one are inserted, where that depends on tokens.
  * The match at p of more than best bytes; 0: none. The way of searching is changed, if another one may be faster. */
 void tsr_deflate_start(struct deflate_model *model, uint32_t at);
+/* After the last search: clears the heads, if they are few. The plain bytes must still be there. */
+void tsr_deflate_clear(struct deflate_model *model);
 void tsr_deflate_insert(struct deflate_model *model, uint32_t before);
 uint32_t tsr_deflate_search(struct deflate_model *model, uint32_t p, uint32_t best);
 void tsr_deflate_turn(struct deflate_model *model);
@@ -319,11 +322,13 @@ struct deflate_coder {
     uint64_t choice; /* steps that choosing parameters may still take; UINT64_MAX: it has not begun */
     struct tsr_error *error;
     /* What follows is kept from stream to stream. */
+    struct deflate_recall recall; /* of the stream that was read last */
     struct deflate_block block;
     struct deflate_model model;
     uint32_t predicted[DEFLATE_RUN], hops[DEFLATE_RUN];
-    struct deflate_recall recall; /* of the stream that was read last */
 };
+/* NULL: no memory. Its arrays are not clear: that would take longer than a short stream. */
+struct deflate_coder *tsr_deflate_new_coder(void);
 enum tsr_status tsr_deflate_code(struct deflate_coder *coder);
 
 /* The model takes the blocks from one position to another as they are, before it predicts any. */

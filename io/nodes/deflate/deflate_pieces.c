@@ -43,7 +43,7 @@ static void run_lane(struct work *w)
 {
     struct deflate_coder *c = NULL;
     for (struct deflate_piece *piece; (piece = take_piece(w)) != NULL;) {
-        if (!c) c = calloc(1, sizeof *c);
+        if (!c) c = tsr_deflate_new_coder();
         if (!c) return; /* the piece keeps its status */
         c->run = DEFLATE_RUN;
         c->stop = SIZE_MAX;
