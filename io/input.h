@@ -90,6 +90,7 @@ struct tsr_need {
  * is larger than the first, or the image is too small for coding to pay). */
 struct tsr_header;
 struct tsr_memory_account {
+    bool is_verified; /* what is written will be restored and compared: what that takes must be there, too */
     enum tsr_status (*claim_header)(struct tsr_memory_account *account, uint64_t bytes, struct tsr_error *error);
     enum tsr_status (*claim)(struct tsr_memory_account *account, const struct tsr_header *header,
                              const struct tsr_need *need, struct tsr_error *error);
@@ -102,6 +103,7 @@ struct tsr_memory_account {
 };
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account);
 struct tsr_memory_account *tsr_input_account(const struct tsr_input *input);
+bool tsr_input_is_verified(const struct tsr_input *input);
 
 /* Who is asked before each read, with the end of what was read so far and the input's size: false makes this read and
  * all later ones fail, TSR_ERROR_CANCELLED. Threads that read at once ask at once. */

@@ -234,7 +234,7 @@ static struct stages stages_of(const struct tsr_account *a, const struct tsr_hea
 {
     struct stages s = {0, 0};
     s.now = tsr_encode_memory(a->engine, header, coding, need, a->input_bytes);
-    if (header && a->is_verified) s.later = tsr_verify_memory(a->engine, header, coding, need, a->input_bytes);
+    if (header && a->base.is_verified) s.later = tsr_verify_memory(a->engine, header, coding, need, a->input_bytes);
     return s;
 }
 

@@ -17,7 +17,6 @@ struct tsr_account {
     uint64_t input_bytes;
     bool encodes;             /* what is read is coded; */
     struct tsr_coding coding; /* by this coding; one with loss only where samples may have it, or by one without */
-    bool is_verified;         /* it will be: what that takes must be there, too */
     bool is_member;           /* of a series, whose files wait for each other: it gets no more than the lot of files */
     bool is_raster;           /* it is a raster, which is coded however small it is */
     bool only_checks;         /* nothing is taken, but what could never be had is an error */

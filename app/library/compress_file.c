@@ -369,7 +369,7 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
         tsr_account_open_inner(&account, (struct tsr_account *)above, engine, input, &wanted->coding);
     else
         tsr_account_open(&account, engine, input, &wanted->coding);
-    account.is_verified = wanted->verify != TSR_VERIFY_NONE;
+    account.base.is_verified = wanted->verify != TSR_VERIFY_NONE;
     account.is_raster = wanted->raster != NULL;
     account.kept_count = wanted->kept_count;
     account.kept = wanted->kept;

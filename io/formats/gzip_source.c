@@ -90,7 +90,8 @@ static enum tsr_status look_inside(struct tsr_input *input, const struct tsr_for
 static enum tsr_status unfold(struct tsr_source *s, const uint8_t *file, size_t size, size_t plain_bytes,
                               struct tsr_error *error)
 {
-    const struct tsr_node_work work = {.crew = tsr_input_crew(s->input)};
+    const struct tsr_node_work work = {.crew = tsr_input_crew(s->input),
+                                       .is_verified = tsr_input_is_verified(s->input)};
     struct tsr_bytes plain = {.limit = plain_bytes}, residue = {.limit = size + 64};
     size_t used;
     struct tsr_error why;

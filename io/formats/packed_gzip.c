@@ -153,7 +153,8 @@ enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error
     TSR_TRY(tsr_pack_claim(p, cost, tsr_deflate_memory_of(p, limits.plain, limits.largest), 2 * size + limits.plain,
                            error));
     struct deflate_coder *coder = NULL;
-    const struct tsr_node_work work = {.crew = p->crew, .kept = &coder};
+    const struct tsr_node_work work = {
+        .crew = p->crew, .kept = &coder, .is_verified = tsr_input_is_verified(p->source->input)};
     const enum tsr_status status = put_members(p, &work, &limits, error);
     tsr_deflate_forget(coder);
     if (status == TSR_DECLINED && limits.doubts && error->offset == TSR_NO_OFFSET) return tsr_pack_fail_memory(error);

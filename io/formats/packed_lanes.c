@@ -10,7 +10,8 @@
 static enum tsr_status prove_deflate(struct tsr_lane *lane)
 {
     const struct tsr_packed_file *const p = lane->lanes->p;
-    const struct tsr_node_work node = {.crew = p->crew, .kept = &lane->coder};
+    const struct tsr_node_work node = {
+        .crew = p->crew, .kept = &lane->coder, .is_verified = tsr_input_is_verified(p->source->input)};
     size_t used = 0;
     lane->plain.limit = (size_t)lane->found.plain;
     lane->residue.limit = (size_t)lane->found.size;

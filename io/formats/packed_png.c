@@ -43,7 +43,7 @@ static uint64_t png_plain_bytes(const struct tsr_packed_file *p)
 static enum tsr_status read_png(const struct tsr_packed_file *p, size_t start, size_t end, struct tsr_bytes *plain,
                                 struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct tsr_node_work work = {.crew = p->crew};
+    const struct tsr_node_work work = {.crew = p->crew, .is_verified = tsr_input_is_verified(p->source->input)};
     size_t used;
     if (p->packing->opened) return tsr_png_chunks_of(p->packing->opened, &p->crew, plain, residue, error);
     struct tsr_error why;
@@ -117,7 +117,7 @@ static enum tsr_status put_frames(struct tsr_packed_file *p, uint64_t limit, uin
                                   struct tsr_error *error)
 {
     size_t at = (size_t)p->done, start, end, used;
-    const struct tsr_node_work work = {.crew = p->crew};
+    const struct tsr_node_work work = {.crew = p->crew, .is_verified = tsr_input_is_verified(p->source->input)};
     while (plain_left > 0 && tsr_png_find_frame(p->file, p->size, &at, &start, &end)) {
         struct tsr_bytes plain = {.limit = (size_t)(plain_left < limit ? plain_left : limit)},
                          residue = {.limit = end - start + 64};

@@ -19,12 +19,13 @@ struct tsr_priced tsr_priced_bytes(const uint8_t *bytes, size_t size)
     return (struct tsr_priced){read_bytes, (void *)(uintptr_t)bytes, size, false};
 }
 
-enum { LANES = 4, QUICK_LEVEL = 7 };
+enum { LANES = 4 };
 
 /* Chunks of what is priced. Each lane takes the next one. */
 struct pricing {
     const struct tsr_priced *priced;
     bool quick;
+    enum tsr_look look; /* of a quick one */
     uint64_t limit; /* no more is looked at */
     atomic_size_t next;
     atomic_size_t size;
@@ -42,7 +43,7 @@ static bool look_at_chunk(struct pricing *p, const uint8_t *chunk, size_t size)
     size_t sum = 0, left = 1;
     ZSTD_CCtx *const compressor = tsr_take_compressor();
     bool is_good = compressor &&
-                   !ZSTD_isError(ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, QUICK_LEVEL)) &&
+                   !ZSTD_isError(ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, (int)p->look)) &&
                    !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(compressor, size));
     while (is_good && left > 0 && atomic_load(&p->size) <= p->limit) {
         ZSTD_outBuffer out = {made, sizeof made, 0};
@@ -102,9 +103,10 @@ uint64_t tsr_price(const struct tsr_priced *priced, uint64_t limit)
     return atomic_load(&p.failed) ? 0 : atomic_load(&p.size);
 }
 
-uint64_t tsr_price_quickly(const struct tsr_priced *priced, uint64_t limit, struct tsr_input *input)
+uint64_t tsr_price_quickly(const struct tsr_priced *priced, enum tsr_look look, uint64_t limit,
+                           struct tsr_input *input)
 {
-    struct pricing p = {.priced = priced, .quick = true, .limit = limit};
+    struct pricing p = {.priced = priced, .quick = true, .look = look, .limit = limit};
     const struct tsr_crew crew = tsr_input_crew(input);
     const uint64_t chunks = priced->size / TSR_BLOB_CHUNK, lane = tsr_chunk_memory(false, TSR_BLOB_CHUNK);
     unsigned lanes = 1;
@@ -120,6 +122,6 @@ uint64_t tsr_price_quickly(const struct tsr_priced *priced, uint64_t limit, stru
 
 bool tsr_is_cheaper(const uint8_t *bytes, size_t size, size_t than)
 {
-    const size_t became = tsr_zstd_size(bytes, size, QUICK_LEVEL);
+    const size_t became = tsr_zstd_size(bytes, size, TSR_LOOK_QUICK);
     return became > 0 && became < than;
 }

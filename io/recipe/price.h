@@ -18,8 +18,10 @@ struct tsr_priced tsr_priced_bytes(const uint8_t *bytes, size_t size);
 /* What they take in a container; 0: no memory. If that is more than limit, a number that is, too. */
 uint64_t tsr_price(const struct tsr_priced *priced, uint64_t limit);
 
-/* A quick look: about the same. A crew helps, as far as the input grants memory. */
-uint64_t tsr_price_quickly(const struct tsr_priced *priced, uint64_t limit, struct tsr_input *input);
+/* A quick look, or a hasty one: about the same. A crew helps, as far as the input grants memory. */
+enum tsr_look { TSR_LOOK_HASTY = 1, TSR_LOOK_QUICK = 7 }; /* levels of zstd */
+uint64_t tsr_price_quickly(const struct tsr_priced *priced, enum tsr_look look, uint64_t limit,
+                           struct tsr_input *input);
 
 /* Whether a quick look at bytes makes less of them than this. */
 bool tsr_is_cheaper(const uint8_t *bytes, size_t size, size_t than);

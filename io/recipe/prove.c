@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "io/nodes/deflate/deflate.h"
+
 enum tsr_status tsr_prove_parts(const struct tsr_node *node, const struct tsr_node_work *work,
                                 const struct tsr_node_parts *parts, const uint8_t *bytes, size_t size,
                                 struct tsr_bytes *again, struct tsr_error *error)
@@ -19,7 +21,7 @@ enum tsr_status tsr_prove_parts(const struct tsr_node *node, const struct tsr_no
     return status;
 }
 
-enum tsr_status tsr_prove(const struct tsr_node *node, const struct tsr_node_work *work, const uint8_t *bytes,
+static enum tsr_status split_and_join(const struct tsr_node *node, const struct tsr_node_work *work, const uint8_t *bytes,
                           size_t size, size_t *used, struct tsr_bytes *plain, struct tsr_bytes *residue,
                           struct tsr_error *error)
 {
@@ -36,4 +38,16 @@ enum tsr_status tsr_prove(const struct tsr_node *node, const struct tsr_node_wor
     if (proof != TSR_DECLINED || damage.offset == TSR_NO_OFFSET) return proof;
     if (error) *error = damage; /* is why it does not come back */
     return tsr_decline(error);
+}
+
+enum tsr_status tsr_prove(const struct tsr_node *node, const struct tsr_node_work *work, const uint8_t *bytes,
+                          size_t size, size_t *used, struct tsr_bytes *plain, struct tsr_bytes *residue,
+                          struct tsr_error *error)
+{
+    struct deflate_coder *coder = NULL;
+    struct tsr_node_work own = *work;
+    if (!own.kept) own.kept = &coder;
+    const enum tsr_status status = split_and_join(node, &own, bytes, size, used, plain, residue, error);
+    tsr_deflate_forget(coder);
+    return status;
 }

@@ -130,7 +130,8 @@ static enum tsr_status read_pixels(struct tsr_source *source, const struct png *
     const struct tsr_header *const header = &source->header;
     const struct tsr_node_work work = {.image = &header->image,
                                        .interlaced = tsr_png_rows_of(header).interlaced,
-                                       .crew = tsr_input_crew(source->input)};
+                                       .crew = tsr_input_crew(source->input),
+                                       .is_verified = tsr_input_is_verified(source->input)};
     const uint8_t *const chunks = png->file + png->first_idat;
     const size_t size = png->after_idat - png->first_idat, bytes = raster_bytes(&header->image);
     struct tsr_bytes residue = {.limit = size + 64 + 2 * (size_t)header->image.rows}; /* each row may have its filter */

@@ -38,11 +38,21 @@ static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_toke
     return TSR_OK;
 }
 
-/* Inflates the next block. */
+/* Inflates the next block. Tokens are kept only where plain bytes may have to move. */
 static enum tsr_status inflate_block(struct deflate_source *source, struct deflate_block *block, size_t limit,
                                      size_t *bytes, struct tsr_bytes *plain, struct tsr_error *error)
 {
+    const struct deflate_source begin = *source;
     const uint8_t *stored = NULL;
+    size_t at = plain->size;
+    if (block->most == 0 && plain->capacity >= limit) {
+        if (tsr_deflate_inflate(source, block, plain->bytes, limit, &at)) {
+            *bytes = at - plain->size;
+            plain->size = at;
+            return TSR_OK;
+        }
+        *source = begin; /* to say why it is not right */
+    }
     TSR_TRY(tsr_deflate_block(source, block, limit - plain->size, bytes, &stored, error));
     return block->type == DEFLATE_STORED ? tsr_bytes_put(plain, stored, *bytes, error)
                                          : expand(plain, &block->tokens, *bytes, error);
@@ -71,6 +81,7 @@ struct outline {
     struct deflate_marks marks;
     struct deflate_tokens empty; /* where empty blocks stand before the end */
     struct deflate_pieces pieces;
+    size_t longest;                   /* tokens of a block */
     size_t piece;                     /* plain bytes of a piece, but of the last ones */
     struct deflate_parameters chosen; /* usual ones; if is_chosen: by what was known of the stream then */
     bool is_chosen;
@@ -129,6 +140,7 @@ static enum tsr_status inflate_all(struct reading *r, struct deflate_followed *f
         block->most = 0;
         final = block->final;
         o->marks.tokens += block->tokens.count;
+        if (block->tokens.count > o->longest) o->longest = block->tokens.count;
         o->pieces.none |= block->tokens.count > DEFLATE_PIECE_TOKENS;
         if (followed && o->pieces.none) return TSR_OK;
         if (bytes == 0) TSR_TRY(tsr_deflate_push(&o->empty, start, r->error));
@@ -282,6 +294,21 @@ bool tsr_deflate_get_parameters(struct tsr_cursor *in, struct deflate_parameters
     return !in->bad && tsr_deflate_derive(p);
 }
 
+/* Makes the coder note what its model predicts, if that helps, and if there is memory. */
+static void begin_recall(struct reading *r)
+{
+    struct deflate_recall *const recall = &r->coder->recall;
+    tsr_deflate_forget_recall(recall);
+    if (!r->way.recalls) return;
+    size_t tokens = r->coder->block.tokens.capacity;
+    while (tokens < r->outline->longest) tokens = tokens ? 2 * tokens : r->outline->longest;
+    recall->records = calloc(1, sizeof *recall->records);
+    recall->count = recall->records ? 1 : 0;
+    if (recall->records)
+        tsr_deflate_begin_record(&r->coder->model, recall->records,
+                                 tsr_deflate_most_entries(r->plain->size, 1, 2 * tokens));
+}
+
 static enum tsr_status code_alone(struct reading *r, const struct deflate_parameters *parameters,
                                   struct tsr_bytes *residue, struct tsr_error *error)
 {
@@ -294,9 +321,12 @@ static enum tsr_status code_alone(struct reading *r, const struct deflate_parame
     c->most_spent = deflate_work(deflate_larger(r->plain->size, r->source.at));
     if (c->seems_exact) c->most_residue = residue->size + STRAY;
     tsr_deflate_begin(&c->model, parameters, r->plain->bytes, r->plain->size);
+    begin_recall(r);
     tsr_range_begin_writing(&c->range, residue);
     const enum tsr_status status = tsr_deflate_code(c);
     if (status == TSR_OK) tsr_range_finish(&c->range);
+    tsr_deflate_end_record(&c->model);
+    tsr_deflate_clear(&c->model);
     if (c->range.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the residue of a deflate stream");
     TSR_TRY(status);
     return c->range.failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is too large")
@@ -343,6 +373,8 @@ static enum tsr_status choose_and_code(struct reading *r, struct tsr_bytes *resi
     if (code_all(r, &second, &again, NULL) == TSR_OK && again.size < size) {
         residue->size = before;
         tsr_bytes_put(residue, again.bytes, again.size, NULL);
+    } else {
+        tsr_deflate_forget_recall(&c->recall);
     }
     tsr_bytes_free(&again);
     return TSR_OK;
@@ -355,18 +387,28 @@ static enum tsr_status read_stream(struct reading *r, struct tsr_bytes *residue,
     r->padding = (uint32_t)r->source.bits & ((1u << (r->source.count & 7)) - 1);
     c->segments = r->outline->empty.tokens;
     c->segment_count = r->outline->empty.count;
+    const size_t before = residue->size;
     TSR_TRY(choose_and_code(r, residue, error));
+    if (c->recall.count > 0)
+        c->recall.key = tsr_deflate_key(r->plain->bytes, r->plain->size, residue->bytes + before, residue->size - before);
     deflate_meanwhile(&r->way);
     return TSR_OK;
+}
+
+struct deflate_coder *tsr_deflate_new_coder(void)
+{
+    struct deflate_coder *const c = malloc(sizeof *c);
+    if (c) memset(c, 0, offsetof(struct deflate_coder, model) + offsetof(struct deflate_model, head3));
+    return c;
 }
 
 /* A coder for a stream: the way's, or a new one. NULL: no memory. */
 static struct deflate_coder *take_coder(const struct tsr_deflate_way *way)
 {
-    struct deflate_coder *const c = way->kept && *way->kept ? *way->kept : calloc(1, sizeof *c);
+    struct deflate_coder *const c = way->kept && *way->kept ? *way->kept : tsr_deflate_new_coder();
     if (!c) return NULL;
     if (way->kept) *way->kept = c;
-    memset(c, 0, offsetof(struct deflate_coder, block));
+    memset(c, 0, offsetof(struct deflate_coder, recall));
     c->block.most = 0;
     c->run = DEFLATE_RUN;
     c->most_residue = SIZE_MAX;
@@ -388,6 +430,7 @@ static void give_coder(const struct tsr_deflate_way *way, struct deflate_coder *
 void tsr_deflate_forget(struct deflate_coder *coder)
 {
     if (coder) free(coder->block.tokens.tokens);
+    if (coder) tsr_deflate_forget_recall(&coder->recall);
     free(coder);
 }
 
@@ -405,6 +448,7 @@ enum tsr_status tsr_deflate_read_by(const struct tsr_deflate_way *way, const uin
     enum tsr_status status = TSR_ERROR_LIMIT;
     if (coder) {
         coder->error = error;
+        tsr_deflate_forget_recall(&coder->recall);
         outline->piece = way->piece;
         outline->chosen = (struct deflate_parameters){.level = 6, .memory = 8, .window = 15};
         tsr_deflate_derive(&outline->chosen);
@@ -438,10 +482,24 @@ static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *
     c->stop = SIZE_MAX;
     tsr_deflate_begin(&c->model, &parameters, plain, size);
     c->model.work *= DEFLATE_PATIENCE;
+    if (c->recall.count == 1) c->model.replay = c->recall.records;
     tsr_range_begin_reading(&c->range, in->bytes + in->at, in->size - in->at);
-    TSR_TRY(tsr_deflate_code(c));
+    const enum tsr_status status = tsr_deflate_code(c);
+    tsr_deflate_clear(&c->model);
+    TSR_TRY(status);
     if (padding >> (-sink.count & 7)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the padding of a stream is damaged");
     return tsr_deflate_finish(&sink, padding, error);
+}
+
+/* What a kept coder recalls of other parts. */
+static void forget_others(const struct tsr_deflate_way *way, const uint8_t *plain, size_t plain_size,
+                          const uint8_t *residue, size_t size)
+{
+    struct deflate_coder *const coder = way->kept ? *way->kept : NULL;
+    const bool is_cut = size > 0 && residue[0] == DEFLATE_CUT; /* the longer residue in it comes here, too */
+    if (!coder || coder->recall.count == 0 || is_cut) return;
+    if (!way->recalls || coder->recall.key != tsr_deflate_key(plain, plain_size, residue, size))
+        tsr_deflate_forget_recall(&coder->recall);
 }
 
 enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const uint8_t *plain, size_t plain_size,
@@ -450,6 +508,7 @@ enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const ui
 {
     struct tsr_cursor in = {residue, size, 0, false};
     struct tsr_deflate_way left = *way;
+    forget_others(way, plain, plain_size, residue, size);
     if (size > 0 && residue[0] == DEFLATE_CUT)
         return tsr_deflate_write_cut(way, plain, plain_size, residue, size, stream, error);
     if (size > 0 && residue[0] == DEFLATE_IN_PIECES)
@@ -459,6 +518,7 @@ enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const ui
     if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, no_memory);
     coder->error = error;
     const enum tsr_status status = write_stream(coder, &in, plain, plain_size, stream, error);
+    tsr_deflate_forget_recall(&coder->recall);
     give_coder(way, coder);
     return status;
 }
@@ -480,24 +540,17 @@ enum tsr_status tsr_deflate_write(const uint8_t *plain, size_t plain_size, const
 
 /* ---- The node ----------------------------------------------------------------------------------------------- */
 
-static struct tsr_deflate_way way_of(const struct tsr_node_work *work)
-{
-    struct tsr_deflate_way way = tsr_deflate_with(&work->crew);
-    way.kept = work->kept;
-    return way;
-}
-
 static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct tsr_deflate_way way = way_of(work);
+    const struct tsr_deflate_way way = tsr_deflate_way_of(work);
     return tsr_deflate_read_up_to(&way, bytes, size, used, plain, residue, error);
 }
 
 static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
                             struct tsr_bytes *bytes, struct tsr_error *error)
 {
-    const struct tsr_deflate_way way = way_of(work);
+    const struct tsr_deflate_way way = tsr_deflate_way_of(work);
     return tsr_deflate_write_by(&way, parts->plain, parts->plain_size, parts->residue, parts->residue_size, bytes,
                                 error);
 }

@@ -38,6 +38,7 @@ struct tsr_deflate_way {
     void (*meanwhile)(void *context);
     void *context;
     struct deflate_coder **kept;
+    bool recalls; /* the same parts will be joined next, by the same coder: what was searched for is not searched again */
 };
 #define TSR_DEFLATE_USUAL_PIECE ((size_t)1 << 20)
 #define TSR_DEFLATE_ALONE ((const struct tsr_deflate_way){.piece = TSR_DEFLATE_USUAL_PIECE})
@@ -47,6 +48,15 @@ static inline struct tsr_deflate_way tsr_deflate_with(const struct tsr_crew *cre
 {
     struct tsr_deflate_way way = TSR_DEFLATE_ALONE;
     if (crew) way.crew = *crew;
+    return way;
+}
+
+/* As a node's work says. */
+static inline struct tsr_deflate_way tsr_deflate_way_of(const struct tsr_node_work *work)
+{
+    struct tsr_deflate_way way = tsr_deflate_with(&work->crew);
+    way.kept = work->kept;
+    way.recalls = work->kept && work->is_verified;
     return way;
 }
 

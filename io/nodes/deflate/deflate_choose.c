@@ -57,6 +57,7 @@ static size_t measure(struct trial *t, const struct deflate_parameters *paramete
     enum tsr_status status = tsr_deflate_warm(c, t->warm->at, t->begin->at);
     c->block.most = t->tokens + 1;
     if (status == TSR_OK) status = tsr_deflate_code(c);
+    tsr_deflate_clear(&c->model);
     c->block.most = 0;
     c->run = DEFLATE_RUN;
     const uint64_t steps = c->spent + work - c->model.work + c->model.at - t->warm->at;

@@ -126,6 +126,37 @@ static bool is_full(const struct deflate_coder *c, size_t count)
     return count > 0 && count == c->model.p.symbols;
 }
 
+/* Takes the literals that the model's replay has next, at most so many. */
+static enum tsr_status get_literals(struct deflate_coder *c, size_t most)
+{
+    struct deflate_tokens *const tokens = &c->block.tokens;
+    struct deflate_model *const m = &c->model;
+    const uint8_t *const plain = m->plain + m->at;
+    const size_t count = m->replay->literals < most ? m->replay->literals : most;
+    while (tokens->capacity - tokens->count < count) TSR_TRY(tsr_deflate_grow(tokens, c->error));
+    uint32_t *const to = tokens->tokens + tokens->count;
+    for (size_t i = 0; i < count; i++) to[i] = plain[i];
+    tokens->count += count;
+    m->replay->literals -= (uint32_t)count;
+    tsr_deflate_pass(m, (uint32_t)count);
+    return TSR_OK;
+}
+
+/* The tokens before something may have to be looked at again: a bit of a run, the end of a block, of a piece, of plain
+ * bytes. */
+static size_t tokens_ahead(const struct deflate_coder *c, bool as_model, size_t count)
+{
+    const struct deflate_model *const m = &c->model;
+    const size_t made = c->block.tokens.count, run = c->run - made % c->run,
+                 block = as_model ? m->p.symbols > made ? m->p.symbols - made : SIZE_MAX : count - made,
+                 piece = c->end > 0 ? DEFLATE_PIECE_TOKENS - made : SIZE_MAX;
+    const uint32_t end = m->end < end_of(c) ? m->end : end_of(c);
+    size_t most = end - m->at;
+    if (run < most) most = run;
+    if (block < most) most = block;
+    return piece < most ? piece : most;
+}
+
 static enum tsr_status get_tokens(struct deflate_coder *c, bool as_model, size_t count)
 {
     struct deflate_tokens *tokens = &c->block.tokens;
@@ -136,6 +167,10 @@ static enum tsr_status get_tokens(struct deflate_coder *c, bool as_model, size_t
         if (m->at >= m->end || m->at >= end_of(c)) return damaged(c);
         if (c->end > 0 && tokens->count == DEFLATE_PIECE_TOKENS) return damaged(c);
         if (tokens->count % c->run == 0) deviates = tsr_range_bit(&c->range, &c->chances.run, 0);
+        if (m->replay && !deviates && m->replay->literals > 1) {
+            TSR_TRY(get_literals(c, tokens_ahead(c, as_model, count)));
+            continue;
+        }
         const uint32_t predicted = tsr_deflate_predict(m);
         uint32_t token = predicted;
         if (deviates && !code_token(c, predicted, &token, 0)) return damaged(c);

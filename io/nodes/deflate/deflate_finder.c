@@ -10,6 +10,10 @@
  * Easy bytes are walked through faster than five chains are made. So there are two ways, which find the same. */
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "deflate_parts.h"
 
 enum {
@@ -111,7 +115,14 @@ static inline uint32_t newest(uint32_t at)
 
 static void slide(uint16_t *heads)
 {
+#if defined(__SSE2__)
+    for (uint32_t i = 0; i < DEFLATE_HEADS; i += 8) {
+        __m128i *const eight_heads = (__m128i *)(void *)(heads + i);
+        _mm_storeu_si128(eight_heads, _mm_subs_epu16(_mm_loadu_si128(eight_heads), _mm_set1_epi16(EPOCH)));
+    }
+#else
     for (uint32_t i = 0; i < DEFLATE_HEADS; i++) heads[i] = (uint16_t)(heads[i] > EPOCH ? heads[i] - EPOCH : 0);
+#endif
 }
 
 /* Slides the heads of three bytes to where a position is to be inserted. */
@@ -134,27 +145,26 @@ static void slide_rich(struct deflate_model *m, uint32_t at)
     m->epoch6 = at / EPOCH;
 }
 
-static inline void insert3(struct deflate_model *m, uint32_t at, uint32_t three_bytes)
+/* Inserts a position, whose place in the rings is slot, into the chains of some bytes. now: newest of the position. */
+static inline void insert3(struct deflate_model *m, uint32_t slot, uint32_t now, uint32_t hash)
 {
-    uint32_t *const head = &m->head3[hash3(m, three_bytes)];
-    const uint32_t next = (*head & 0xffff0000) + 0x10000;
-    m->chain3[at % DEFLATE_RING] = next | (uint16_t)(newest(at) - *head);
-    *head = next | newest(at);
+    const uint32_t last = m->head3[hash], next = (last & 0xffff0000) + 0x10000;
+    m->chain3[slot] = next | (uint16_t)(now - last);
+    m->head3[hash] = next | now;
 }
 
-static inline void insert45(struct deflate_model *m, uint32_t at, uint64_t bytes)
+static inline void insert45(struct deflate_model *m, uint32_t slot, uint32_t now, uint64_t bytes)
 {
-    const uint32_t now = newest(at);
     uint16_t *const h4 = &m->head4[hash_of(bytes, 4)], *const h5 = &m->head5[hash_of(bytes, 5)];
-    m->chain45[at % DEFLATE_RING] = (now - *h4) | (now - *h5) << 16;
+    m->chain45[slot] = (now - *h4) | (now - *h5) << 16;
     *h4 = *h5 = (uint16_t)now;
 }
 
-static inline void insert6(struct deflate_model *m, uint32_t at, uint64_t bytes)
+static inline void insert6(struct deflate_model *m, uint32_t slot, uint32_t now, uint64_t bytes)
 {
     uint16_t *const head = &m->head6[hash_of(bytes, 6)];
-    m->chain6[at % DEFLATE_RING] = (uint16_t)(newest(at) - *head);
-    *head = (uint16_t)newest(at);
+    m->chain6[slot] = (uint16_t)(now - *head);
+    *head = (uint16_t)now;
 }
 
 /* Chains into which positions are inserted. */
@@ -182,18 +192,29 @@ static inline uint32_t insert_run(struct deflate_model *m, uint32_t at, uint32_t
 /* Inserts positions of one epoch, which have eight bytes. start: the first position of these chains. */
 static inline void insert_some(struct deflate_model *m, uint32_t start, uint32_t at, uint32_t to, int chains)
 {
-    uint64_t before = at > start ? eight(m->plain + at - 1) : ~eight(m->plain + at);
+    const uint8_t *const plain = m->plain;
+    const uint32_t factor = 1u << m->hash_shift, mask = m->hash_mask;
+    uint64_t before = at > start ? eight(plain + at - 1) : ~eight(plain + at);
+    uint32_t hash = plain[at] * factor ^ plain[at + 1]; /* of three bytes: each is shifted out in the end */
+    uint32_t slot = at % DEFLATE_RING, now = newest(at); /* they run on: neither the ring nor the epoch ends before */
     while (at < to) {
-        const uint64_t bytes = eight(m->plain + at);
+        const uint64_t bytes = eight(plain + at);
         if (bytes == before) {
-            at = insert_run(m, at, to, bytes, chains);
+            const uint32_t end = insert_run(m, at, to, bytes, chains);
+            slot += end - at;
+            now += end - at;
+            at = end;
+            hash = ((uint32_t)bytes >> 8 & 255) * factor ^ ((uint32_t)bytes >> 16 & 255);
             continue;
         }
         before = bytes;
-        if (chains & OF_3) insert3(m, at, (uint32_t)bytes);
-        if (chains & OF_45) insert45(m, at, bytes);
-        if (chains & OF_6) insert6(m, at, bytes);
+        hash = (hash * factor ^ plain[at + 2]) & mask;
+        if (chains & OF_3) insert3(m, slot, now, hash);
+        if (chains & OF_45) insert45(m, slot, now, bytes);
+        if (chains & OF_6) insert6(m, slot, now, bytes);
         at++;
+        slot++;
+        now++;
     }
 }
 
@@ -218,7 +239,7 @@ static void fill(struct deflate_model *m, uint32_t p)
         const uint32_t at = m->inserted, to = batch_end(at, at < end8 ? end8 : end3);
         if (at / EPOCH != m->epoch3) slide_heads(m, at);
         if (at >= end8) {
-            for (uint32_t i = at; i < to; i++) insert3(m, i, three(m->plain + i));
+            for (uint32_t i = at; i < to; i++) insert3(m, i % DEFLATE_RING, newest(i), hash3(m, three(m->plain + i)));
         } else if (m->is_rich) {
             slide_rich(m, at);
             if (m->has_four)
@@ -240,13 +261,15 @@ static void fill_deep(struct deflate_model *m, uint32_t p)
         const uint32_t to = batch_end(m->deep_inserted, end);
         if (m->deep_inserted / EPOCH != m->epoch8) slide(m->head8);
         m->epoch8 = m->deep_inserted / EPOCH;
-        for (uint32_t i = m->deep_inserted; i < to; i++) {
-            uint16_t *const head = &m->head8[hash_of(eight(m->plain + i), DEFLATE_DEEP)];
-            const uint32_t slot = i % DEFLATE_RING;
-            m->chain8[slot] = (uint16_t)(newest(i) - *head);
-            *head = (uint16_t)newest(i);
-            if (slot < DEFLATE_MIRROR) m->chain8[DEFLATE_RING + slot] = m->chain8[slot];
+        const uint8_t *const plain = m->plain;
+        const uint32_t first = m->deep_inserted % DEFLATE_RING, count = to - m->deep_inserted;
+        uint16_t *const chain = m->chain8 + first, *const heads = m->head8;
+        for (uint32_t i = 0, now = newest(m->deep_inserted); i < count; i++, now++) {
+            uint16_t *const head = &heads[hash_of(eight(plain + m->deep_inserted + i), DEFLATE_DEEP)];
+            chain[i] = (uint16_t)(now - *head);
+            *head = (uint16_t)now;
         }
+        for (uint32_t i = first; i < DEFLATE_MIRROR && i < first + count; i++) m->chain8[DEFLATE_RING + i] = m->chain8[i];
         m->deep_inserted = to;
     }
 }
@@ -289,7 +312,7 @@ void tsr_deflate_turn(struct deflate_model *m)
         m->is_trial = true;
         bytes = TRIAL;
         m->most_looks = EASY * TRIAL / 2;
-    } else if (is_hard) {
+    } else if (is_hard && m->p.nice >= DEFLATE_DEEP) {
         if (!m->is_trial) m->hold = HOLD;
         if (m->is_trial && m->hold < HOLD_MOST) m->hold *= 2;
         bytes = m->hold;
@@ -308,15 +331,31 @@ void tsr_deflate_turn(struct deflate_model *m)
 void tsr_deflate_start(struct deflate_model *m, uint32_t at)
 {
     const bool has_first = (m->p.flags & DEFLATE_FROM_FIRST) || at > 0;
-    memset(m->head3, 0, sizeof *m->head3 * (m->hash_mask + 1));
+    if (m->clear <= m->hash_mask) memset(m->head3, 0, sizeof *m->head3 * (m->hash_mask + 1));
+    m->clear = 0;
     m->start = m->inserted = has_first ? at : 1;
     m->epoch3 = m->start / EPOCH;
     m->is_filtered = m->p.finder == DEFLATE_LAZY && (m->p.flags & DEFLATE_FILTERED);
     m->has_four = !m->is_filtered;
+    m->least_best = m->is_filtered && m->p.nice > 5 ? 5 : 0; /* shorter ones are not used */
+    m->reach_three = m->p.finder == DEFLATE_LAZY ? m->p.far : DEFLATE_WINDOW;
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t steps = i ? m->p.chain / 4 : m->p.chain;
+        m->steps[i] = steps < 1 ? 1 : steps < DEFLATE_WINDOW ? steps : DEFLATE_WINDOW;
+    }
     m->has_rich = m->is_rich = m->is_trial = false;
     m->looks = 0;
     m->most_looks = EASY * SECTION;
-    m->turn = m->start + SECTION;
+    m->turn = m->is_ahead ? m->start + SECTION : UINT32_MAX;
+}
+
+void tsr_deflate_clear(struct deflate_model *m)
+{
+    enum { FEW = 1 << 12 };
+    if (m->inserted - m->start > FEW || m->clear > 0) return;
+    for (uint32_t i = m->start; i < m->inserted && i + DEFLATE_LEAST <= m->size; i++)
+        m->head3[hash3(m, three(m->plain + i))] = 0;
+    m->clear = m->hash_mask + 1;
 }
 
 void tsr_deflate_insert(struct deflate_model *m, uint32_t before)
@@ -325,7 +364,7 @@ void tsr_deflate_insert(struct deflate_model *m, uint32_t before)
     if (before > m->end - 2) before = m->end - 2;
     for (; m->inserted < before; m->inserted++) {
         if (m->inserted / EPOCH != m->epoch3) slide_heads(m, m->inserted);
-        insert3(m, m->inserted, three(m->plain + m->inserted));
+        insert3(m, m->inserted % DEFLATE_RING, newest(m->inserted), hash3(m, three(m->plain + m->inserted)));
     }
 }
 
@@ -392,26 +431,31 @@ static inline enum brought seek(const struct deflate_model *m, struct quest *q, 
 {
     const uint64_t begin = eight(q->here);
     const uint32_t wanted = q->best + 1 > bytes ? q->best + 1 : bytes, shift = 64 - 8 * wanted;
-    while (distance <= q->reach) {
-        if ((begin ^ eight(q->here - distance)) << shift == 0) {
+    for (uint32_t at; distance <= q->reach;
+         distance += bytes == 4 ? step4(m, at) : bytes == 5 ? step5(m, at) : step6(m, at)) {
+        const uint64_t other = begin ^ eight(q->here - distance);
+        at = q->p - distance;
+        if (other << shift == 0) {
             if (steps_to(m, q->p, distance) > q->steps) return NOTHING;
-            return compare(q, distance) ? ENOUGH : LONGER;
+            q->best = other ? (uint32_t)__builtin_ctzll(other) / 8
+                            : 8 + tsr_deflate_common(q->here + 8 - distance, q->here + 8, DEFLATE_MOST - 8);
+            q->looks += q->best / 8;
+            q->found = deflate_match(q->best, distance);
+            return q->best >= q->limit ? ENOUGH : LONGER;
         }
         if (++q->looks >= q->steps) return TOO_LONG;
-        const uint32_t at = q->p - distance;
-        distance += bytes == 4 ? step4(m, at) : bytes == 5 ? step5(m, at) : step6(m, at);
     }
     return NOTHING;
 }
 
 /* The nearest match of three bytes, if there is none of four. */
-static void seek_three(const struct deflate_model *m, struct quest *q)
+static inline void seek_three(const struct deflate_model *m, struct quest *q)
 {
-    const bool is_lazy = m->p.finder == DEFLATE_LAZY; /* which drops farther ones */
-    const uint32_t reach = is_lazy && m->p.far < q->reach ? m->p.far : q->reach, begin = three(q->here);
+    const uint32_t reach = m->reach_three < q->reach ? m->reach_three : q->reach;
+    const uint64_t begin = eight(q->here);
     uint32_t distance = step3(m, q->p);
     for (uint32_t left = q->steps; left > 0 && distance <= reach; left--, q->looks++) {
-        if (three(q->here - distance) == begin) {
+        if ((begin ^ eight(q->here - distance)) << 40 == 0) {
             q->found = deflate_match(DEFLATE_LEAST, distance);
             return;
         }
@@ -470,7 +514,7 @@ static bool seek_deep(const struct deflate_model *m, struct quest *q)
 }
 
 /* By chains of more bytes. False: what was not found yet is found by a walk. */
-static bool seek_rich(const struct deflate_model *m, struct quest *q)
+static inline bool seek_rich(const struct deflate_model *m, struct quest *q)
 {
     enum brought brought = LONGER;
     if (q->best < 4) {
@@ -490,17 +534,14 @@ static bool seek_rich(const struct deflate_model *m, struct quest *q)
 static inline struct quest begin_quest(const struct deflate_model *m, uint32_t p, uint32_t best, uint32_t most,
                                        uint32_t first)
 {
-    const uint32_t chain = best >= m->p.good ? m->p.chain / 4 : m->p.chain, limit = m->p.nice < most ? m->p.nice : most,
-                   far = first == m->p.reach ? first : m->p.reach - 1;
+    const uint32_t far = first == m->p.reach ? first : m->p.reach - 1;
     return (struct quest){.here = m->plain + p,
                           .p = p,
-                          .best = m->is_filtered && best < 5 && limit > 5 ? 5 : best, /* shorter ones are not used */
+                          .best = best < m->least_best ? m->least_best : best,
                           .most = most,
-                          .limit = limit,
+                          .limit = m->p.nice < most ? m->p.nice : most,
                           .reach = far < p - m->start ? far : p - m->start,
-                          .steps = chain < 1                ? 1
-                                   : chain < DEFLATE_WINDOW ? chain
-                                                            : DEFLATE_WINDOW};
+                          .steps = m->steps[best >= m->p.good]};
 }
 
 /* Whether the chain of longer matches has a candidate. That of three bytes counts, too, where it is asked. */
@@ -510,37 +551,51 @@ static inline bool has_candidate(const struct deflate_model *m, uint32_t p, uint
     return best == 2 || (best == 3 ? step4(m, p) : step5(m, p)) <= m->p.reach;
 }
 
-/* By chains of more bytes, and by a walk where that is no longer. */
-static void search_rich(struct deflate_model *m, struct quest *q, uint32_t first)
+/* What the search has found, if a token is made of it. */
+static inline uint32_t used(const struct deflate_model *m, uint32_t found)
 {
-    if (m->deep_inserted <= q->p + AHEAD) fill_deep(m, q->p);
-    if (seek_rich(m, q)) return;
-    const uint32_t distance = q->found & 65535, passed = distance ? steps_to(m, q->p, distance) : 0;
-    walk(m, q, distance ? distance + step3(m, q->p - distance) : first, q->steps - passed);
+    const uint32_t length = deflate_length(found), distance = found & 65535;
+    if (m->p.finder != DEFLATE_LAZY) return found;
+    if (m->is_filtered) return length <= 5 ? 0 : found;
+    return length == DEFLATE_LEAST && distance > m->p.far ? 0 : found;
+}
+
+/* By chains of more bytes, and by a walk where that is no longer. first: the first candidate's distance. */
+static __attribute__((noinline)) uint32_t search_rich(struct deflate_model *m, uint32_t p, uint32_t best, uint32_t first)
+{
+    struct quest q = begin_quest(m, p, best, DEFLATE_MOST, first);
+    if (m->deep_inserted <= p + AHEAD) fill_deep(m, p);
+    if (!seek_rich(m, &q)) {
+        const uint32_t distance = q.found & 65535, passed = distance ? steps_to(m, p, distance) : 0;
+        walk(m, &q, distance ? distance + step3(m, p - distance) : first, q.steps - passed);
+    }
+    spend(m, q.looks);
+    return used(m, q.found);
+}
+
+static __attribute__((noinline)) uint32_t search_by_walk(struct deflate_model *m, uint32_t p, uint32_t best)
+{
+    const uint32_t room = m->end - p, most = room < DEFLATE_MOST ? room : DEFLATE_MOST;
+    if (room < DEFLATE_LEAST || best >= most || p < m->start) return 0;
+    if (!m->is_ahead) tsr_deflate_insert(m, p + 1);
+    if (m->is_ahead && m->inserted <= p) fill(m, p);
+    const uint32_t first = step3(m, p);
+    if (first > m->p.reach) return 0;
+    struct quest q = begin_quest(m, p, best, most, first);
+    walk(m, &q, first, q.steps);
+    m->looks += q.looks;
+    if (m->looks > m->most_looks && m->is_ahead) m->turn = 0;
+    spend(m, q.looks);
+    return used(m, q.found);
 }
 
 uint32_t tsr_deflate_search(struct deflate_model *m, uint32_t p, uint32_t best)
 {
-    const uint32_t room = m->end - p, most = room < DEFLATE_MOST ? room : DEFLATE_MOST;
-    const bool is_rich = m->is_rich && room >= TAIL && m->p.nice >= DEFLATE_DEEP;
-    if (room < DEFLATE_LEAST || best >= most || p < m->start) return 0;
-    if (!m->is_ahead) tsr_deflate_insert(m, p + 1);
-    if (m->is_ahead && m->inserted <= p) fill(m, p);
-    if (is_rich && !has_candidate(m, p, best)) return 0;
+    if (!m->is_rich || m->end - p < TAIL) return search_by_walk(m, p, best);
+    if (m->inserted <= p) fill(m, p);
+    if (best >= DEFLATE_MOST || !has_candidate(m, p, best)) return 0;
     const uint32_t first = step3(m, p);
-    if (first > m->p.reach) return 0;
-    struct quest q = begin_quest(m, p, best, most, first);
-    if (is_rich) {
-        search_rich(m, &q, first);
-    } else {
-        walk(m, &q, first, q.steps);
-        m->looks += q.looks;
-    }
-    spend(m, q.looks);
-    if (m->p.finder != DEFLATE_LAZY) return q.found;
-    const uint32_t length = deflate_length(q.found), distance = q.found & 65535;
-    const bool is_dropped = m->is_filtered ? length <= 5 : length == DEFLATE_LEAST && distance > m->p.far;
-    return is_dropped ? 0 : q.found;
+    return first > m->p.reach ? 0 : search_rich(m, p, best, first);
 }
 
 /* ---- Hops --------------------------------------------------------------------------------------------------- */

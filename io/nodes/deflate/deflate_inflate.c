@@ -7,8 +7,7 @@
 
 enum { FAST_BITS = DEFLATE_FAST_BITS, CODE_BITS = DEFLATE_CODE_BITS };
 
-/* Makes room for a token more. */
-static enum tsr_status grow(struct deflate_tokens *tokens, struct tsr_error *error)
+enum tsr_status tsr_deflate_grow(struct deflate_tokens *tokens, struct tsr_error *error)
 {
     static_assert((TSR_DEFLATE_TOKENS & (TSR_DEFLATE_TOKENS - 1)) == 0, "the capacity becomes the limit itself");
     if (tokens->count == TSR_DEFLATE_TOKENS)
@@ -18,13 +17,6 @@ static enum tsr_status grow(struct deflate_tokens *tokens, struct tsr_error *err
     if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu tokens", capacity);
     tokens->tokens = grown;
     tokens->capacity = capacity;
-    return TSR_OK;
-}
-
-enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error)
-{
-    if (tokens->count == tokens->capacity) TSR_TRY(grow(tokens, error));
-    tokens->tokens[tokens->count++] = token;
     return TSR_OK;
 }
 
@@ -244,7 +236,7 @@ static enum tsr_status get_tokens(struct deflate_source *source, struct deflate_
         if (symbol < 285 && length == DEFLATE_MOST)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has a length of 258 in the longer form");
         if (made > limit) return grows(error);
-        if (count == tokens->capacity) TSR_TRY(grow(tokens, error));
+        if (count == tokens->capacity) TSR_TRY(tsr_deflate_grow(tokens, error));
         tokens->tokens[count++] = token;
     }
     tokens->count = count;
@@ -332,7 +324,7 @@ static inline void copy_match(uint8_t *to, uint32_t length, uint32_t distance, s
 
 /* As get_tokens, which it must take and refuse the same of. */
 static bool inflate_tokens(struct deflate_source *source, const struct deflate_codes *codes, uint8_t *plain,
-                           size_t size, size_t *at)
+                           size_t size, size_t *at, size_t *tokens)
 {
     enum { REST_BITS = 5 + CODE_BITS + 13 }; /* of a match after its first symbol, at most */
     struct deflate_source s = *source;
@@ -356,6 +348,7 @@ static bool inflate_tokens(struct deflate_source *source, const struct deflate_c
     }
     *source = s;
     *at = to;
+    *tokens = count;
     return count <= TSR_DEFLATE_TOKENS;
 }
 
@@ -363,6 +356,8 @@ bool tsr_deflate_inflate(struct deflate_source *source, struct deflate_block *bl
                          size_t *at)
 {
     uint32_t bits = 0;
+    block->tokens.count = 0;
+    block->padding = 0;
     if (!get_bits(source, 3, &bits) || bits >> 1 == 3) return false;
     block->final = bits & 1;
     block->type = (enum deflate_type)(bits >> 1);
@@ -375,5 +370,5 @@ bool tsr_deflate_inflate(struct deflate_source *source, struct deflate_block *bl
         return true;
     }
     const struct deflate_codes *const codes = get_codes(source, block, NULL);
-    return codes && inflate_tokens(source, codes, plain, size, at);
+    return codes && inflate_tokens(source, codes, plain, size, at, &block->tokens.count);
 }

@@ -43,6 +43,13 @@ bool tsr_deflate_derive(struct deflate_parameters *p)
     return true;
 }
 
+/* Where the window is to slide again. */
+static void find_slide(struct deflate_model *m)
+{
+    const uint32_t window = 1u << (m->p.window == 8 ? 9 : m->p.window);
+    m->slide_at = m->size - m->base > 2 * window ? m->base + 2 * window - MARGIN : UINT32_MAX;
+}
+
 void tsr_deflate_begin(struct deflate_model *m, const struct deflate_parameters *parameters, const uint8_t *plain,
                        size_t size)
 {
@@ -50,10 +57,12 @@ void tsr_deflate_begin(struct deflate_model *m, const struct deflate_parameters 
     m->plain = plain ? plain : (const uint8_t *)""; /* no bytes may stand nowhere */
     m->size = (uint32_t)size;
     m->at = m->end = m->base = m->carried = 0;
+    m->record = m->replay = NULL;
     m->work = deflate_work(size);
     m->hash_shift = (m->p.hash_bits + 2u) / 3;
     m->hash_mask = (1u << m->p.hash_bits) - 1;
     m->is_ahead = m->p.finder == DEFLATE_LAZY || (m->p.finder == DEFLATE_GREEDY && m->p.lazy >= DEFLATE_MOST);
+    find_slide(m);
     tsr_deflate_start(m, 0);
 }
 
@@ -73,12 +82,12 @@ static uint32_t run(const struct deflate_model *m)
     return length < DEFLATE_LEAST ? 0 : deflate_match(length, 1);
 }
 
-uint32_t tsr_deflate_predict(struct deflate_model *m)
+static uint32_t predict(struct deflate_model *m)
 {
-    if (m->p.finder == DEFLATE_RUNS) return run(m);
-    if (m->p.finder != DEFLATE_GREEDY && m->p.finder != DEFLATE_LAZY) return 0;
-    if (m->is_ahead && (m->at >= m->turn || m->looks > m->most_looks)) tsr_deflate_turn(m);
+    if (m->at >= m->turn) tsr_deflate_turn(m);
     if (m->p.finder == DEFLATE_GREEDY) return tsr_deflate_search(m, m->at, 2);
+    if (m->p.finder == DEFLATE_RUNS) return run(m);
+    if (m->p.finder != DEFLATE_LAZY) return 0;
     const uint32_t match = m->carried ? m->carried : tsr_deflate_search(m, m->at, 2), length = deflate_length(match);
     m->carried = 0;
     if (length == 0 || length >= m->p.lazy) return match;
@@ -88,11 +97,23 @@ uint32_t tsr_deflate_predict(struct deflate_model *m)
     return 0;
 }
 
+uint32_t tsr_deflate_predict(struct deflate_model *m)
+{
+    uint32_t token;
+    if (m->replay && tsr_deflate_replay(m, &token)) return token;
+    token = predict(m);
+    if (m->record) tsr_deflate_note(m, token);
+    return token;
+}
+
 void tsr_deflate_advance(struct deflate_model *m, uint32_t token)
 {
-    const uint32_t length = deflate_length(token), window = 1u << (m->p.window == 8 ? 9 : m->p.window);
+    const uint32_t length = deflate_length(token);
     const uint32_t seen = m->at + (m->p.finder == DEFLATE_LAZY); /* zlib's position when it writes the token */
-    while (seen - m->base > 2 * window - MARGIN && m->size - m->base > 2 * window) m->base += window;
+    while (seen > m->slide_at) {
+        m->base += 1u << (m->p.window == 8 ? 9 : m->p.window);
+        find_slide(m);
+    }
     if (length == 0) {
         m->at++;
         return;
@@ -103,6 +124,13 @@ void tsr_deflate_advance(struct deflate_model *m, uint32_t token)
     const bool skips = length > m->p.lazy || m->end - m->at < DEFLATE_LEAST;
     tsr_deflate_insert(m, skips ? m->at - length + 1 : m->at);
     if (skips) m->inserted = m->at;
+}
+
+void tsr_deflate_pass(struct deflate_model *m, uint32_t literals)
+{
+    m->at += literals - 1;
+    m->carried = 0;
+    tsr_deflate_advance(m, 0);
 }
 
 void tsr_deflate_jump(struct deflate_model *m, uint32_t at)

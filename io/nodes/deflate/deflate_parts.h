@@ -65,7 +65,14 @@ struct deflate_tokens {
     uint32_t *tokens; /* allocated */
     size_t count, capacity;
 };
-enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error);
+/* Makes room for a token more. */
+enum tsr_status tsr_deflate_grow(struct deflate_tokens *tokens, struct tsr_error *error);
+static inline enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error)
+{
+    if (tokens->count == tokens->capacity) TSR_TRY(tsr_deflate_grow(tokens, error));
+    tokens->tokens[tokens->count++] = token;
+    return TSR_OK;
+}
 
 /* Symbols of lengths (from 257) and distances, with the number of bits that follow them. */
 static inline uint32_t deflate_length_symbol(uint32_t length, uint32_t *extra)
@@ -138,8 +145,8 @@ struct deflate_source {
 enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_block *block, size_t limit,
                                   size_t *bytes, const uint8_t **stored, struct tsr_error *error);
 
-/* Inflates the next block of a stream to plain[*at ..], of which there are size bytes in all. False: it is not right,
- * or longer than that. */
+/* Inflates the next block of a stream to plain[*at ..], of which there are size bytes in all. Its tokens are counted,
+ * and not kept. False: it is not right, or longer than that. */
 bool tsr_deflate_inflate(struct deflate_source *source, struct deflate_block *block, uint8_t *plain, size_t size,
                          size_t *at);
 
@@ -157,6 +164,14 @@ enum { STRATEGY_DEFAULT, STRATEGY_FILTERED, STRATEGY_LITERALS, STRATEGY_RUNS, ST
 /* Fills in what follows from level, strategy, memory and window. False if one is not valid. */
 bool tsr_deflate_derive(struct deflate_parameters *parameters);
 
+/* What the model predicted, one token after the other, as far as there is room for it. deflate_recall.c. */
+struct deflate_record {
+    uint32_t *entries; /* allocated */
+    size_t count, capacity, most;
+    uint32_t literals, match; /* before the next entry: noted, or left to be said again */
+    size_t at;                /* of saying again */
+};
+
 struct deflate_model {
     struct deflate_parameters p;
     const uint8_t *plain;
@@ -165,6 +180,7 @@ struct deflate_model {
     uint32_t base;    /* of zlib's window */
     uint32_t carried; /* the match at `at`, found while its predecessor was looked at; 0: none */
     uint64_t work;    /* that is left. If it is 0, what is predicted is not to be used */
+    struct deflate_record *record, *replay; /* notes what is predicted; says what is predicted; or NULL */
     /* The chains of positions with equal first bytes. deflate_finder.c. */
     uint32_t start, inserted; /* the first position; the next to insert */
     uint32_t rich_start, rich_inserted, deep_inserted;
@@ -172,6 +188,11 @@ struct deflate_model {
     bool is_ahead, is_filtered, has_four, has_rich, is_rich, is_trial;
     uint32_t turn, hold, looks, most_looks;
     uint32_t hash_shift, hash_mask;
+    uint32_t clear; /* heads of three bytes, from the first on, that are clear before a start */
+    /* What follows from the parameters: positions that a walk looks at, before and after a good match; bytes up to which
+     * no match is used; how far those of three bytes are. */
+    uint32_t steps[2], least_best, reach_three;
+    uint32_t slide_at; /* where zlib's window slides: a token seen from behind it moves base */
     uint32_t head3[DEFLATE_HEADS], chain3[DEFLATE_RING], chain45[DEFLATE_RING];
     uint16_t head4[DEFLATE_HEADS], head5[DEFLATE_HEADS], head6[DEFLATE_HEADS], head8[DEFLATE_HEADS],
         chain6[DEFLATE_RING], chain8[DEFLATE_RING + DEFLATE_MIRROR];
@@ -182,6 +203,8 @@ void tsr_deflate_segment(struct deflate_model *model, uint32_t end);
 /* The token at model->at: 0 is a literal. Then advance by the token that stands there. */
 uint32_t tsr_deflate_predict(struct deflate_model *model);
 void tsr_deflate_advance(struct deflate_model *model, uint32_t token);
+/* Over so many literals, 1 or more. */
+void tsr_deflate_pass(struct deflate_model *model, uint32_t literals);
 void tsr_deflate_jump(struct deflate_model *model, uint32_t at);
 /* After tsr_deflate_begin: goes to where a piece begins, for which there is so much work. */
 void tsr_deflate_lead(struct deflate_model *model, uint32_t at, uint64_t work);
@@ -194,11 +217,32 @@ uint32_t tsr_deflate_unhop(struct deflate_model *model, uint32_t length, uint32_
 /* Of the model alone. Chains begin anew at a position. Positions before one are inserted, where that depends on tokens.
  * The match at p of more than best bytes; 0: none. The way of searching is changed, if another one may be faster. */
 void tsr_deflate_start(struct deflate_model *model, uint32_t at);
+/* After the last search: clears the heads, if they are few. The plain bytes must still be there. */
+void tsr_deflate_clear(struct deflate_model *model);
 void tsr_deflate_insert(struct deflate_model *model, uint32_t before);
 uint32_t tsr_deflate_search(struct deflate_model *model, uint32_t p, uint32_t best);
 void tsr_deflate_turn(struct deflate_model *model);
 /* The number of equal bytes, at most most. */
 uint32_t tsr_deflate_common(const uint8_t *a, const uint8_t *b, uint32_t most);
+
+/* What the model predicts is noted in its record. The next token of its replay; false: it has no more, and is left. */
+void tsr_deflate_note(struct deflate_model *model, uint32_t token);
+bool tsr_deflate_replay(struct deflate_model *model, uint32_t *token);
+
+/* The records of a stream, or of its pieces, for who makes the same stream of the same parts. */
+struct deflate_recall {
+    struct deflate_record *records; /* allocated */
+    size_t count;
+    uint64_t key; /* of the parts */
+};
+void tsr_deflate_forget_recall(struct deflate_recall *recall);
+/* Most entries of records of so many plain bytes that many coders read: what the claim of memory leaves. */
+size_t tsr_deflate_most_entries(uint64_t plain, uint64_t coders, uint64_t tokens);
+/* A record for the model, which begins; it notes from now on. */
+void tsr_deflate_begin_record(struct deflate_model *model, struct deflate_record *record, size_t most);
+void tsr_deflate_end_record(struct deflate_model *model);
+/* The parts of a stream. */
+uint64_t tsr_deflate_key(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size);
 
 /* Code tables. counts: of literals and lengths (with the end), of distances. */
 struct deflate_counts {
@@ -278,10 +322,13 @@ struct deflate_coder {
     uint64_t choice; /* steps that choosing parameters may still take; UINT64_MAX: it has not begun */
     struct tsr_error *error;
     /* What follows is kept from stream to stream. */
+    struct deflate_recall recall; /* of the stream that was read last */
     struct deflate_block block;
     struct deflate_model model;
     uint32_t predicted[DEFLATE_RUN], hops[DEFLATE_RUN];
 };
+/* NULL: no memory. Its arrays are not clear: that would take longer than a short stream. */
+struct deflate_coder *tsr_deflate_new_coder(void);
 enum tsr_status tsr_deflate_code(struct deflate_coder *coder);
 
 /* The model takes the blocks from one position to another as they are, before it predicts any. */
@@ -305,6 +352,7 @@ struct deflate_piece {
     struct tsr_bytes residue;     /* corrections: made in reading; in writing not its own */
     enum tsr_status status;
     size_t strayed;
+    struct deflate_record record; /* of reading; its entries are the piece's own */
     bool is_costly; /* why it has an error */
     uint8_t left;   /* bits of its last byte, which is not whole */
 };

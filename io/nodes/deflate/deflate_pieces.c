@@ -18,6 +18,8 @@ struct work {
     const struct deflate_coder *first; /* of reading: what it knows of the stream */
     struct tsr_bytes *stream;          /* of writing: room for all */
     size_t begin;                      /* of the stream there */
+    size_t entries;                    /* of reading: most of the records of all pieces */
+    struct deflate_recall *recall;     /* of writing: a record for each piece; or NULL */
     struct tsr_deflate_way meanwhile;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t more;  /* shown or is_whole has changed */
@@ -41,7 +43,7 @@ static void run_lane(struct work *w)
 {
     struct deflate_coder *c = NULL;
     for (struct deflate_piece *piece; (piece = take_piece(w)) != NULL;) {
-        if (!c) c = calloc(1, sizeof *c);
+        if (!c) c = tsr_deflate_new_coder();
         if (!c) return; /* the piece keeps its status */
         c->run = DEFLATE_RUN;
         c->stop = SIZE_MAX;
@@ -168,6 +170,7 @@ void tsr_deflate_end_cuts(struct deflate_pieces *p, size_t least, const struct d
 void tsr_deflate_free_pieces(struct deflate_pieces *p)
 {
     for (size_t i = 0; i < p->count; i++) tsr_bytes_free(&p->pieces[i].residue);
+    for (size_t i = 0; i < p->count; i++) free(p->pieces[i].record.entries);
     free(p->pieces);
     p->pieces = NULL;
     p->count = p->capacity = 0;
@@ -178,9 +181,30 @@ void tsr_deflate_free_pieces(struct deflate_pieces *p)
  * stream, or FEW each. */
 enum { STRAY = 1024, MORE_BYTES = 1024, SHARE = 2048, FEW = 16 };
 
+/* What may be noted of all pieces, which lanes code at once, or one thread. */
+static size_t most_entries(const struct work *w, bool has_crew)
+{
+    const uint64_t lanes = has_crew ? lanes_of(w) : 1;
+    return tsr_deflate_most_entries(w->size, 1 + lanes, lanes * DEFLATE_PIECE_TOKENS);
+}
+
+/* Gives the records of pieces to the coder. */
+static void take_records(struct deflate_pieces *p, struct deflate_recall *recall)
+{
+    tsr_deflate_forget_recall(recall);
+    recall->records = calloc(p->count, sizeof *recall->records);
+    for (; recall->records && recall->count < p->count; recall->count++) {
+        recall->records[recall->count] = p->pieces[recall->count].record;
+        p->pieces[recall->count].record = (struct deflate_record){0};
+    }
+}
+
 static void read_piece(struct work *w, struct deflate_coder *c, struct deflate_piece *piece)
 {
     struct deflate_source source = piece->source;
+    if (w->entries > 0)
+        tsr_deflate_begin_record(&c->model, &piece->record,
+                                 (size_t)((uint64_t)w->entries * (piece->to - piece->at) / w->size));
     piece->residue.size = 0;
     piece->residue.limit = (size_t)((piece->end - piece->bits) / 8) + MORE_BYTES;
     c->source = &source;
@@ -194,6 +218,7 @@ static void read_piece(struct work *w, struct deflate_coder *c, struct deflate_p
     c->is_costly = false;
     tsr_range_begin_writing(&c->range, &piece->residue);
     enum tsr_status status = tsr_deflate_code(c);
+    tsr_deflate_end_record(&c->model);
     if (status == TSR_OK) tsr_range_finish(&c->range);
     if (status == TSR_OK && c->range.failed) status = TSR_ERROR_CORRUPT;
     piece->status = c->range.no_memory ? TSR_ERROR_LIMIT : status;
@@ -254,6 +279,7 @@ enum tsr_status tsr_deflate_follow(struct deflate_coder *coder, struct deflate_p
         .context = context,
     };
     TSR_TRY(make_room(p, room, error));
+    f.work.entries = way->recalls ? most_entries(&f.work, true) : 0;
     f.work.parameters = &f.parameters;
     begin_work(&f.work);
     way->crew.run(way->crew.pool, follow_one, &f, 1 + (unsigned)lanes_of(&f.work));
@@ -297,6 +323,7 @@ enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct defl
                      .plain = plain->bytes,
                      .size = plain->size,
                      .first = coder};
+    w.entries = way->recalls ? most_entries(&w, way->crew.run) : 0;
     if (!p->are_coded) run_all(&w, way);
     p->are_coded = false; /* with other parameters */
     TSR_TRY(status_of(p, error));
@@ -310,6 +337,7 @@ enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct defl
         TSR_TRY(tsr_bytes_put(residue, p->pieces[i].residue.bytes, p->pieces[i].residue.size, error));
         tsr_bytes_free(&p->pieces[i].residue);
     }
+    if (w.entries > 0) take_records(p, &coder->recall);
     return TSR_OK;
 }
 
@@ -323,6 +351,7 @@ static void write_piece(struct work *w, struct deflate_coder *c, struct deflate_
     struct deflate_sink sink = {.stream = &out, .count = (uint32_t)(piece->bits % 8)};
     c->end = piece->end - 8 * (uint64_t)from;
     c->sink = &sink;
+    if (w->recall && w->recall->count == w->p->count) c->model.replay = &w->recall->records[piece - w->p->pieces];
     tsr_range_begin_reading(&c->range, piece->residue.bytes, piece->residue.size);
     piece->status = tsr_deflate_code(c);
     piece->left = (uint8_t)sink.bits;
@@ -398,7 +427,8 @@ static enum tsr_status write_all(struct tsr_cursor *in, struct deflate_pieces *p
                      .plain = plain,
                      .size = size,
                      .stream = stream,
-                     .begin = stream->size};
+                     .begin = stream->size,
+                     .recall = way->kept && *way->kept ? &(*way->kept)->recall : NULL};
     run_all(&w, way);
     TSR_TRY(status_of(p, error));
     return join(&w, padding, error);

@@ -398,10 +398,8 @@ static bool put_tokens_closely(struct deflate_sink *sink, const struct deflate_t
 enum { TOKEN_BYTES = 6, HEAD_BYTES = 1024 }; /* at most. The head's are more than a block needs */
 
 static bool put_tokens(struct deflate_sink *sink, const struct deflate_tokens *tokens,
-                       const struct deflate_written_codes *codes)
+                       const struct deflate_written_codes *codes, bool is_roomy)
 {
-    const size_t room = sink->stream->capacity - sink->stream->size;
-    const bool is_roomy = room >= TOKEN_BYTES * tokens->count + sizeof(uint64_t);
     if (!(is_roomy ? put_tokens_fast : put_tokens_closely)(sink, tokens, codes)) return false;
     put_bits(sink, codes->literals[256], codes->lengths[256]);
     return codes->lengths[256] > 0;
@@ -418,20 +416,24 @@ static enum tsr_status put_stored(struct deflate_sink *sink, const struct deflat
     return tsr_bytes_put(sink->stream, stored, block->stored, error);
 }
 
-/* Makes room for a block: where there is room for more bits than tokens can have, without a look at them. */
+/* Makes room for a block: where there is room for more bits than tokens can have, without a look at them. *is_roomy: a
+ * word may be stored where the last token begins. */
 static enum tsr_status reserve(struct deflate_sink *sink, const struct deflate_block *block,
-                               const struct deflate_written_codes *codes, struct tsr_error *error)
+                               const struct deflate_written_codes *codes, bool *is_roomy, struct tsr_error *error)
 {
     enum { FEW = 256 };
     struct deflate_counts counts;
     const size_t count = block->tokens.count, most = HEAD_BYTES + TOKEN_BYTES * count;
     const struct tsr_bytes *const stream = sink->stream;
-    if (stream->limit - stream->size > most && (count < FEW || stream->capacity - stream->size > most))
+    *is_roomy = stream->limit - stream->size > most;
+    if (*is_roomy && (count < FEW || stream->capacity - stream->size > most))
         return tsr_bytes_reserve(sink->stream, most, error);
     count_tokens(&counts, &block->tokens);
     const uint64_t head = block->type == DEFLATE_DYNAMIC ? head_bits(&block->head) : 0,
                    bits = sink->count + 3 + head + body_bits(&counts, codes->lengths, codes->far_lengths);
-    return tsr_bytes_reserve(sink->stream, (size_t)(bits / 8), error);
+    const size_t bytes = (size_t)(bits / 8);
+    *is_roomy = stream->limit - stream->size > bytes + sizeof(uint64_t);
+    return tsr_bytes_reserve(sink->stream, *is_roomy ? bytes + sizeof(uint64_t) + 1 : bytes, error);
 }
 
 enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct deflate_block *block,
@@ -452,10 +454,11 @@ enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct de
         make_codes(c->far_lengths, 32, c->distances);
         c->are_made = true;
     }
-    TSR_TRY(reserve(sink, block, c, error));
+    bool is_roomy;
+    TSR_TRY(reserve(sink, block, c, &is_roomy, error));
     put_bits(sink, (block->final ? 1u : 0u) | (uint32_t)block->type << 1, 3);
     if (is_dynamic) put_head(sink, &block->head);
-    if (!put_tokens(sink, &block->tokens, c))
+    if (!put_tokens(sink, &block->tokens, c, is_roomy))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate block has a token without a code");
     return TSR_OK;
 }

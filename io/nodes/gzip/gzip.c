@@ -116,8 +116,8 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *fi
 {
     struct member m;
     struct deflate_coder *coder = NULL;
-    struct tsr_deflate_way way = tsr_deflate_with(&work->crew);
-    way.kept = &coder;
+    struct tsr_deflate_way way = tsr_deflate_way_of(work);
+    if (!way.kept) way.kept = &coder;
     *used = size;
     enum tsr_status status = tsr_bytes_reserve(plain, plain->limit, error);
     if (status != TSR_OK) return status;
@@ -157,11 +157,11 @@ static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_n
 {
     struct tsr_cursor c = {parts->residue, parts->residue_size, 0, false};
     struct deflate_coder *coder = NULL;
-    struct tsr_deflate_way way = tsr_deflate_with(&work->crew);
+    struct tsr_deflate_way way = tsr_deflate_way_of(work);
     size_t at = 0;
     bool is_last = false;
     enum tsr_status status = TSR_OK;
-    way.kept = &coder;
+    if (!way.kept) way.kept = &coder;
     while (!is_last && status == TSR_OK) status = write_stream(&way, &c, parts, &at, &is_last, file, error);
     tsr_deflate_forget(coder);
     return status == TSR_OK ? tsr_bytes_put(file, c.bytes + c.at, c.size - c.at, error) : status;

@@ -170,13 +170,13 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
 }
 
 /* Reads chunks, and their rows if r is not NULL. */
-static enum tsr_status read_chunks(const struct tsr_png_form *r, const struct tsr_crew *crew, const uint8_t *chunks,
+static enum tsr_status read_chunks(const struct tsr_png_form *r, const struct tsr_node_work *work, const uint8_t *chunks,
                                    size_t size, struct tsr_bytes *plain, uint8_t *types, uint8_t *raster,
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct tsr_bytes stream = {.limit = size}, head = {.limit = residue->limit};
     struct reading g = {.chunks = chunks, .size = size, .r = r, .plain = plain, .types = types, .raster = raster};
-    struct tsr_deflate_way way = tsr_deflate_with(crew);
+    struct tsr_deflate_way way = tsr_deflate_way_of(work);
     const size_t limit = residue->limit;
     way.meanwhile = read_plain;
     way.context = &g;
@@ -204,7 +204,7 @@ static enum tsr_status split_raster(const struct tsr_node_work *work, const uint
     *used = size;
     plain->size = plain->capacity;
     const enum tsr_status status =
-        types ? read_chunks(&r, &work->crew, chunks, size, &rows, types, plain->bytes, residue, error)
+        types ? read_chunks(&r, work, chunks, size, &rows, types, plain->bytes, residue, error)
               : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
     free(types);
     tsr_bytes_free(&rows);
@@ -215,7 +215,7 @@ static enum tsr_status split_chunks(const struct tsr_node_work *work, const uint
                                     struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     *used = size;
-    return read_chunks(NULL, &work->crew, chunks, size, plain, NULL, NULL, residue, error);
+    return read_chunks(NULL, work, chunks, size, plain, NULL, NULL, residue, error);
 }
 
 /* ---- Pixels alone ------------------------------------------------------------------------------------------- */
@@ -378,12 +378,12 @@ static void check_plain(void *context)
     c->adler = tsr_png_adler(c->plain, c->size);
 }
 
-static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew, const uint8_t *plain, size_t size,
+static enum tsr_status make_chunks(struct parts *p, const struct tsr_node_work *work, const uint8_t *plain, size_t size,
                                    struct tsr_bytes *chunks, struct tsr_error *error)
 {
     const size_t start = chunks->size;
     struct checked checked = {plain, size, 0};
-    struct tsr_deflate_way way = tsr_deflate_with(crew);
+    struct tsr_deflate_way way = tsr_deflate_way_of(work);
     way.meanwhile = check_plain;
     way.context = &checked;
     uint8_t check[ZLIB_CHECK];
@@ -397,7 +397,7 @@ static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew,
     if (!(p->flags & NO_CHECK)) tsr_png_wrong_adler(&p->wrong, check);
     if (!(p->flags & NO_CHECK)) TSR_TRY(tsr_bytes_put(chunks, check, sizeof check, error));
     TSR_TRY(tsr_bytes_put(chunks, p->tail, p->tail_size, error));
-    return put_chunks(p, crew, start, chunks, error);
+    return put_chunks(p, &work->crew, start, chunks, error);
 }
 
 uint64_t tsr_png_making_memory(struct tsr_png_rows of, uint64_t size, const struct tsr_bytes *residue, unsigned threads)
@@ -420,7 +420,7 @@ static enum tsr_status join_raster(const struct tsr_node_work *work, const struc
     enum tsr_status status = tsr_bytes_reserve_by(&work->crew, &plain, r.plain_bytes, error);
     if (status == TSR_OK)
         status = tsr_png_make_plain(&r, &work->crew, parts->plain, p.type, p.types, plain.bytes, error);
-    if (status == TSR_OK) status = make_chunks(&p, &work->crew, plain.bytes, r.plain_bytes, chunks, error);
+    if (status == TSR_OK) status = make_chunks(&p, work, plain.bytes, r.plain_bytes, chunks, error);
     tsr_bytes_free(&plain);
     return status;
 }
@@ -430,7 +430,7 @@ static enum tsr_status make_all_chunks(const struct tsr_node_work *work, const s
 {
     struct parts p;
     TSR_TRY(read_parts(NULL, parts->residue, parts->residue_size, &p, error));
-    return make_chunks(&p, &work->crew, parts->plain, parts->plain_size, chunks, error);
+    return make_chunks(&p, work, parts->plain, parts->plain_size, chunks, error);
 }
 
 enum tsr_status tsr_png_rows_to_chunks(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *raster,
