@@ -9,7 +9,8 @@ static void check(struct rng *r, struct tsr_image image, int content)
 {
     static uint16_t plane[TSR_PLANES_LIMIT][SAMPLES];
     static struct tsr_frame_model model;
-    static uint8_t raster[SAMPLES * 16], back[SAMPLES * 16 + 8];
+    static uint8_t raster[SAMPLES * 16];
+    static _Alignas(uint16_t) uint8_t back[SAMPLES * 16 + 8];
     uint16_t *planes[TSR_PLANES_LIMIT];
     const size_t count = (size_t)image.columns * image.rows, bytes = raster_bytes(&image);
     for (int p = 0; p < TSR_PLANES_LIMIT; p++) planes[p] = plane[p];
@@ -46,6 +47,17 @@ static void check(struct rng *r, struct tsr_image image, int content)
         for (int c = 0; c < image.components; c++) assert_false(model.plane[image.components + c].present);
 
     memset(back, 0xa5, sizeof back);
+    tsr_join_raster(&image, &model, planes, back);
+    assert_memory_equal(back, raster, bytes);
+    for (size_t i = bytes; i < bytes + 8; i++) assert_int_equal(back[i], 0xa5);
+    if (!tsr_has_planes_in_raster(&image)) return;
+
+    memset(back, 0xa5, sizeof back);
+    tsr_split_raster(&image, raster, planes, &model); /* they were used up */
+    for (int c = 0; c < image.components; c++) {
+        planes[c] = tsr_plane_in_raster(&image, c, back);
+        memcpy(planes[c], plane[c], count * sizeof *planes[c]);
+    }
     tsr_join_raster(&image, &model, planes, back);
     assert_memory_equal(back, raster, bytes);
     for (size_t i = bytes; i < bytes + 8; i++) assert_int_equal(back[i], 0xa5);
