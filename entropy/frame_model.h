@@ -217,11 +217,11 @@ struct tsr_piece_place {
     size_t offset, size;
 };
 
-/* Cuts a tile's payload of size bytes into the pieces of the coded planes: their sizes but the last one's, then the
- * pieces (FORMAT.md 5.3). False if it is not a valid one. piece: by plane; others than the coded ones stay as they are.
- */
-TSR_HD_CALL bool tsr_cut_pieces(const struct tsr_frame_model *model, const uint8_t *payload, size_t size,
-                                struct tsr_piece_place piece[TSR_PLANES_LIMIT])
+/* Cuts the payload, of size bytes, of a tile of width x height samples into the pieces of the coded planes: their sizes
+ * but the last one's, then the pieces, of which none is empty or longer than a raw one (FORMAT.md 5.3). False if it is
+ * not a valid one. piece: by plane; others than the coded ones stay as they are. */
+TSR_HD_CALL bool tsr_cut_pieces(const struct tsr_frame_model *model, int32_t width, int32_t height,
+                                const uint8_t *payload, size_t size, struct tsr_piece_place piece[TSR_PLANES_LIMIT])
 {
     size_t at = 0;
     int last = -1;
@@ -240,6 +240,8 @@ TSR_HD_CALL bool tsr_cut_pieces(const struct tsr_frame_model *model, const uint8
     piece[last].size = size - at - (size_t)sum;
     for (int p = 0; p <= last; p++) {
         if (!tsr_is_coded(&model->plane[p])) continue;
+        if (piece[p].size == 0 || piece[p].size > tsr_raw_tile_bytes(model->plane[p].range, width, height))
+            return false;
         piece[p].offset = at;
         at += piece[p].size;
     }

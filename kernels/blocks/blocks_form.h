@@ -260,7 +260,6 @@ static bool invert_residuals(const int32_t *coefficients, struct tsr_block_codin
             const int32_t nw = y > 0 && x > 0 ? at[-(ptrdiff_t)tile.stride - 1] : n;
             const int32_t prediction = y == 0 ? (x > 0 ? w : 0) : tsr_median_edge(w, n, nw);
             const int32_t residual = block[tsr_zigzag_place(4 * (y % 4) + x % 4)];
-            if (tsr_abs(residual) > range) return false;
             const int32_t sample = tsr_residual_inverse(residual, prediction, range);
             if (sample < 0 || sample >= range) return false;
             *at = (uint16_t)sample;

@@ -315,7 +315,6 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     uint16_t *samples = s->planes[number];
     const size_t raw = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
     if (size == raw) return get_raw_tile(payload, size, plane->range, samples, tile);
-    if (plane->drawn && (size == 0 || size > raw)) return false;
     if (plane->drawn) return tsr_decode_drawn_tile(payload, size, plane->range, samples, tile, scratch);
     if (tsr_is_of_lanes(plane)) return decode_predicted_tile(work, number, tile, payload, size, scratch);
     const struct tile_scratch of = tile_scratch(tile, scratch);
@@ -324,7 +323,7 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     bool lapped = false, intra = false;
     if (plane->lapping) {
         size_t at = 1;
-        if (size == 0 || payload[0] > (plane->intra ? TSR_TILE_INTRA : 1)) return false;
+        if (payload[0] > (plane->intra ? TSR_TILE_INTRA : 1)) return false;
         lapped = payload[0] == 1;
         intra = payload[0] == TSR_TILE_INTRA;
         if (plane->classes && !tsr_get_class_string(payload, size, &at, of.classes, tsr_squares_along(tile.width),
@@ -371,7 +370,7 @@ static bool decode_tile(struct frame_work *work, uint32_t number, void *scratch)
     const struct tsr_tile tile = tsr_tile_at(work->image, model, number);
     const struct tsr_segment payload = work->job->tile[number];
     struct tsr_piece_place piece[TSR_PLANES_LIMIT];
-    if (!tsr_cut_pieces(model, payload.bytes, payload.size, piece)) return false;
+    if (!tsr_cut_pieces(model, tile.width, tile.height, payload.bytes, payload.size, piece)) return false;
     for (int p = 0; p < model->planes; p++)
         if (tsr_is_coded(&model->plane[p]) &&
             !decode_plane_tile(work, p, tile, payload.bytes + piece[p].offset, piece[p].size, scratch))

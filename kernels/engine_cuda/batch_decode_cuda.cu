@@ -65,11 +65,11 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
 /* ---- Pieces --------------------------------------------------------------------------------------------- */
 
 /* Cuts a tile's payload into its planes' pieces; false if the payload is not valid. */
-__device__ __forceinline__ bool cut_pieces(const tsr_cuda_decode_batch &b, const tsr_frame_model *model,
+__device__ __forceinline__ bool cut_pieces(const tsr_cuda_decode_batch &b, const tsr_frame_model *model, tsr_tile tile,
                                            tsr_cuda_piece payload, tsr_cuda_piece *piece)
 {
     tsr_piece_place place[TSR_PLANES_LIMIT];
-    if (!tsr_cut_pieces(model, b.payloads + payload.offset, payload.size, place)) return false;
+    if (!tsr_cut_pieces(model, tile.width, tile.height, b.payloads + payload.offset, payload.size, place)) return false;
     for (int p = 0; p < model->planes; p++)
         if (tsr_is_coded(&model->plane[p]))
             piece[(size_t)p * b.tiles] = {payload.offset + place[p].offset, (uint32_t)place[p].size, 1};
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(THREADS) k_pieces(const tsr_cuda_decode_batch 
     tsr_cuda_piece *piece = b.piece + (size_t)frame * b.frame_planes * b.tiles + tile;
     for (uint32_t p = 0; p < b.frame_planes; p++) piece[(size_t)p * b.tiles] = nothing;
     if (b.frame[frame].state != TSR_DECODE_OK) return;
-    if (cut_pieces(b, tsr_decode_model(&b, frame), b.tile[number], piece)) return;
+    if (cut_pieces(b, tsr_decode_model(&b, frame), tsr_decode_tile_at(&b, tile), b.tile[number], piece)) return;
     for (uint32_t p = 0; p < b.frame_planes; p++) piece[(size_t)p * b.tiles] = nothing;
     tsr_note_bad_tile(b, frame, tile);
 }

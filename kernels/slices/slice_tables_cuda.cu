@@ -51,7 +51,6 @@ __device__ __forceinline__ cut_piece cut_slices(const struct tsr_cuda_decode_bat
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, model.slice_side);
     cut_piece cut = {{1, (uint8_t)tsr_slice_kind_of(model), 0, 1}, 0, 0, false};
     size_t at = model.lapping ? 1 : 0;
-    if (piece.size == 0) return cut;
     if (model.lapping) cut.own.lapped = bytes[0];
     if (cut.own.lapped > 1) return cut;
     if (model.classes && !tsr_get_class_string(bytes, piece.size, &at, w.classes + (size_t)number * w.tile_squares,

@@ -19,9 +19,10 @@ done
 run 0 "$TESSERA" info 420_odd.y4m.tsr
 grep -q 'from  *y4m' "$out" && grep -q 'byte for byte (planes)' "$out" && grep -q '31 x 23, 4:2:0, 3 frames' "$out" &&
     grep -q 'raster  *32 x 35: luma' "$out" || bad "info: $(cat "$out")"
-run 0 "$TESSERA" info --json 422_odd_12bit.y4m.tsr 444.y4m.tsr
+run 0 "$TESSERA" info --json 422_odd_12bit.y4m.tsr 420_odd.y4m.tsr 444.y4m.tsr
 [ "$(grep -c '"video":{"columns":33,"rows":17,"chroma":"4:2:2"}' "$out")" = 1 ] || bad "info --json of 4:2:2: $(cat "$out")"
-[ "$(grep -c '"video"' "$out")" = 1 ] || bad "info --json of 4:4:4: $(cat "$out")"
+[ "$(grep -c '"video":{"columns":31,"rows":23,"chroma":"4:2:0"}' "$out")" = 1 ] || bad "info --json of 4:2:0: $(cat "$out")"
+[ "$(grep -c '"video"' "$out")" = 2 ] || bad "info --json of 4:4:4: $(cat "$out")"
 run 0 "$TESSERA" info cut.y4m.tsr
 grep -q 'it ends before the last sample of frame 2' "$out" || bad "what is cut: $(cat "$out")"
 run 0 "$TESSERA" compress -v -q -f "$DATA/y4m/unknown_chroma.y4m" -o again.tsr --json

@@ -30,8 +30,9 @@ struct ref_bytes {
     size_t size, at;
     bool bad; /* stays set after a read past the end */
 };
-uint64_t ref_number(struct ref_bytes *b, unsigned bytes); /* GROUND.md 1 */
-uint64_t ref_varint(struct ref_bytes *b);                 /* GROUND.md 2 */
+uint64_t ref_number(struct ref_bytes *b, unsigned bytes);    /* GROUND.md 1 */
+uint64_t ref_varint(struct ref_bytes *b);                    /* GROUND.md 2 */
+uint64_t ref_short_varint(struct ref_bytes *b, size_t most); /* the same, of at most so many bytes */
 const uint8_t *ref_take(struct ref_bytes *b, uint64_t size);
 static inline size_t ref_left(const struct ref_bytes *b)
 {

@@ -100,6 +100,14 @@ uint64_t ref_varint(struct ref_bytes *b)
     return 0;
 }
 
+uint64_t ref_short_varint(struct ref_bytes *b, size_t most)
+{
+    size_t from = b->at;
+    uint64_t v = ref_varint(b);
+    if (b->at - from > most) b->bad = true;
+    return b->bad ? 0 : v;
+}
+
 /* ---- Bits ---- */
 
 struct ref_bits ref_string(const uint8_t *data, size_t bytes)

@@ -170,7 +170,7 @@ static bool decode_section(const struct ref_part *part, size_t i, struct ref_out
             return ref_fail("a tile is out of order");
         if (at->tiles == at->frame.tile_count) return ref_fail("a frame has too many tiles");
         if (h->kept_count > 0) { /* 6.7 */
-            uint64_t size = ref_varint(&b);
+            uint64_t size = ref_short_varint(&b, 5);
             const uint8_t *mask = ref_take(&b, size);
             if (b.bad) return ref_fail("a mask is too long");
             if (!ref_frame_mask(&at->frame, h, at->tiles, mask, (size_t)size)) return false;

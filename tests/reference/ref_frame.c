@@ -270,7 +270,7 @@ bool ref_frame_tile(struct ref_frame *frame, const struct ref_header *h, uint32_
     struct ref_bytes b = {.data = payload, .size = size};
     for (unsigned p = 0; p < last; p++)
         if (is_coded(&frame->plane[p])) {
-            sizes[p] = ref_varint(&b);
+            sizes[p] = ref_short_varint(&b, 5);
             if (b.bad || sizes[p] > size - sum) return ref_fail("the sizes of a tile's pieces are corrupt");
             sum += sizes[p];
         }

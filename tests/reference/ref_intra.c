@@ -27,8 +27,8 @@ bool ref_read_modes(struct ref_bytes *b, size_t columns, size_t rows, uint8_t **
     struct chances c;
     struct ref_chance *chance = (struct ref_chance *)&c;
     for (size_t i = 0; i < sizeof c / sizeof *chance; i++) chance[i] = (struct ref_chance){32768, 0};
-    uint64_t size = ref_varint(b);
-    if (b->bad || size >= 1 << 21 || size > ref_left(b)) return ref_fail("modes are longer than their piece");
+    uint64_t size = ref_short_varint(b, 3);
+    if (b->bad || size > ref_left(b)) return ref_fail("modes are longer than their piece");
     struct ref_coder coder = {.range = UINT32_MAX};
     coder.b = (struct ref_bytes){.data = ref_take(b, size), .size = (size_t)size};
     for (unsigned i = 0; i < 4; i++) ref_next_byte(&coder);

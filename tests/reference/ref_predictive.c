@@ -232,12 +232,12 @@ static struct base find_base(const struct tile *t, int32_t r, int32_t c, int32_t
 static bool set_sample(struct tile *t, int32_t r, int32_t c, int32_t prediction, struct base base, int32_t e)
 {
     int32_t range = (int32_t)t->plane->range;
-    if (e < -(range >> 1) || e > (range - 1) >> 1) return ref_fail("a residual is out of range");
     int32_t x = base.turned ? base.value - e : base.value + e;
     if (x < 0)
         x += range;
     else if (x >= range)
         x -= range;
+    if (x < 0 || x >= range) return ref_fail("a sample is out of range");
     int32_t m = abs(t->plane->predictor->anchored ? x - prediction : e);
     size_t place = (size_t)r * (size_t)t->width + (size_t)c;
     t->x[place] = (uint16_t)x;

@@ -215,8 +215,8 @@ static bool read_classes(struct ref_bytes *b, uint32_t width, uint32_t height, u
     struct ref_chance contexts[3][14];
     for (unsigned k = 0; k < 3; k++)
         for (unsigned i = 0; i < 14; i++) contexts[k][i] = (struct ref_chance){32768, 0};
-    uint64_t size = ref_varint(b);
-    if (b->bad || size >= 1 << 21 || size > ref_left(b)) return ref_fail("classes are longer than their piece");
+    uint64_t size = ref_short_varint(b, 3);
+    if (b->bad || size > ref_left(b)) return ref_fail("classes are longer than their piece");
     struct ref_coder coder = {.range = UINT32_MAX};
     coder.b = (struct ref_bytes){.data = ref_take(b, size), .size = (size_t)size};
     for (unsigned i = 0; i < 4; i++) ref_next_byte(&coder);
@@ -239,7 +239,7 @@ static bool read_dcs(const struct ref_plane_model *plane, struct ref_bytes *b, u
     uint32_t across = (width + 3) / 4, down = (height + 3) / 4;
     size_t columns = ((size_t)across + 3) / 4, rows = ((size_t)down + 3) / 4, pitch = 4 * columns;
     int32_t(*levels)[16];
-    uint64_t size = ref_varint(b);
+    uint64_t size = ref_short_varint(b, 5);
     if (b->bad || size > ref_left(b)) return ref_fail("a DC plane is longer than its piece");
     const uint8_t *bytes = ref_take(b, size);
     if (!ref_read_slices(plane->dcs, across, down, bytes, (size_t)size, &levels)) return false;

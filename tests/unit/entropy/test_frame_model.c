@@ -452,6 +452,38 @@ TEST(planes_to_refer_to)
     }
 }
 
+/* FORMAT.md 5.3: no piece is empty or longer than a raw one, and sizes have at most 5 bytes. Raw pieces of 5 x 3
+ * samples have 15, 2 and 30 bytes. */
+TEST(pieces)
+{
+    static const struct {
+        size_t head, first, second, last; /* bytes of each size, sizes of the pieces */
+        bool good;
+    } cases[] = {{1, 15, 2, 30, true},  {1, 1, 1, 1, true},    {5, 15, 2, 30, true},  {6, 15, 2, 30, false},
+                 {1, 16, 2, 30, false}, {1, 15, 3, 30, false}, {1, 15, 2, 31, false}, {1, 0, 2, 30, false},
+                 {1, 15, 0, 30, false}, {1, 15, 2, 0, false}};
+    static const uint32_t ranges[4] = {256, 1, 2, 65536};
+    struct tsr_piece_place piece[TSR_PLANES_LIMIT];
+    memset(&model, 0, sizeof model);
+    model.planes = 4;
+    for (int p = 0; p < 4; p++) {
+        model.plane[p].present = true;
+        model.plane[p].range = ranges[p];
+    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        uint8_t payload[100] = {0};
+        const size_t heads = 2 * cases[i].head, sizes[2] = {cases[i].first, cases[i].second};
+        for (size_t k = 0; k < heads; k++) payload[k] = k % cases[i].head < cases[i].head - 1 ? 0x80 : 0;
+        for (size_t k = 0; k < 2; k++) payload[k * cases[i].head] |= (uint8_t)sizes[k];
+        const size_t size = heads + sizes[0] + sizes[1] + cases[i].last;
+        expect(tsr_cut_pieces(&model, 5, 3, payload, size, piece) == cases[i].good, "case %zu", i);
+        if (!cases[i].good) continue;
+        assert_int_equal(piece[0].offset, heads);
+        assert_int_equal(piece[2].offset, heads + sizes[0]);
+        assert_int_equal(piece[3].size, cases[i].last);
+    }
+}
+
 /* FORMAT.md 7.9: one class of 10 neighbours, all with weight 0 except W. 7.5: the smallest residual model of each
  * coder. */
 #define WEIGHTS "0000 1 1 1 1 1 1 1 1 1 "
@@ -519,7 +551,7 @@ int main(void)
         cmocka_unit_test(cutting_tiles),           cmocka_unit_test(tiles_cover_the_frame),
         cmocka_unit_test(bits_of_planes),          cmocka_unit_test(models_round_trip),
         cmocka_unit_test(classes_without_lapping), cmocka_unit_test(wrong_dc_planes),
-        cmocka_unit_test(damaged_models),          cmocka_unit_test(planes_to_refer_to),
-        cmocka_unit_test(planes_by_hand)};
+        cmocka_unit_test(damaged_models),          cmocka_unit_test(pieces),
+        cmocka_unit_test(planes_to_refer_to),      cmocka_unit_test(planes_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,6 +199,26 @@ TEST(corrupt_coefficients)
     }
 }
 
+/* FORMAT.md 7.2: a residual is right where the sample is within range after one correction, whatever the residual. */
+TEST(residuals_beyond_range)
+{
+    static const struct {
+        int32_t residual; /* after a sample of 500 */
+        bool good;
+        uint16_t sample;
+    } cases[] = {{499, true, 999},  {500, true, 0},    {-501, true, 999}, {-1500, true, 0},
+                 {1499, true, 999}, {-1501, false, 0}, {1500, false, 0}};
+    const struct tsr_tile tile = {.width = 2, .height = 1, .stride = 2};
+    const struct tsr_block_coding coding = {.kind = TSR_BLOCKS_RESIDUAL, .range = 1000, .slice_side = TSR_SLICE_BLOCKS};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        memset(coefficients, 0, TSR_BLOCK_SAMPLES * sizeof *coefficients);
+        coefficients[0] = 500;
+        coefficients[tsr_zigzag_place(1)] = cases[i].residual;
+        expect(tsr_blocks_inverse(coefficients, coding, back, tile) == cases[i].good, "case %zu", i);
+        if (cases[i].good) assert_int_equal(back[1], cases[i].sample);
+    }
+}
+
 static struct tsr_cavlc_reader cavlc;
 static struct tsr_run_level_model model;
 static struct tsr_run_level_codes codes;
@@ -463,6 +483,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(blocks),
                                        cmocka_unit_test(quantised_inverse),
                                        cmocka_unit_test(corrupt_coefficients),
+                                       cmocka_unit_test(residuals_beyond_range),
                                        cmocka_unit_test(slices),
                                        cmocka_unit_test(damaged_slices),
                                        cmocka_unit_test(coefficients_beyond_the_limit),
