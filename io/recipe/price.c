@@ -26,7 +26,7 @@ struct pricing {
     const struct tsr_priced *priced;
     bool quick;
     enum tsr_look look; /* of a quick one */
-    uint64_t limit; /* no more is looked at */
+    uint64_t limit;     /* no more is looked at */
     atomic_size_t next;
     atomic_size_t size;
     atomic_bool failed;
@@ -103,8 +103,7 @@ uint64_t tsr_price(const struct tsr_priced *priced, uint64_t limit)
     return atomic_load(&p.failed) ? 0 : atomic_load(&p.size);
 }
 
-uint64_t tsr_price_quickly(const struct tsr_priced *priced, enum tsr_look look, uint64_t limit,
-                           struct tsr_input *input)
+uint64_t tsr_price_quickly(const struct tsr_priced *priced, enum tsr_look look, uint64_t limit, struct tsr_input *input)
 {
     struct pricing p = {.priced = priced, .quick = true, .look = look, .limit = limit};
     const struct tsr_crew crew = tsr_input_crew(input);

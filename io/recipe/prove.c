@@ -21,9 +21,9 @@ enum tsr_status tsr_prove_parts(const struct tsr_node *node, const struct tsr_no
     return status;
 }
 
-static enum tsr_status split_and_join(const struct tsr_node *node, const struct tsr_node_work *work, const uint8_t *bytes,
-                          size_t size, size_t *used, struct tsr_bytes *plain, struct tsr_bytes *residue,
-                          struct tsr_error *error)
+static enum tsr_status split_and_join(const struct tsr_node *node, const struct tsr_node_work *work,
+                                      const uint8_t *bytes, size_t size, size_t *used, struct tsr_bytes *plain,
+                                      struct tsr_bytes *residue, struct tsr_error *error)
 {
     const size_t plain_before = plain->size, residue_before = residue->size;
     struct tsr_error damage = {.offset = TSR_NO_OFFSET};

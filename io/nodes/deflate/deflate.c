@@ -390,7 +390,8 @@ static enum tsr_status read_stream(struct reading *r, struct tsr_bytes *residue,
     const size_t before = residue->size;
     TSR_TRY(choose_and_code(r, residue, error));
     if (c->recall.count > 0)
-        c->recall.key = tsr_deflate_key(r->plain->bytes, r->plain->size, residue->bytes + before, residue->size - before);
+        c->recall.key =
+            tsr_deflate_key(r->plain->bytes, r->plain->size, residue->bytes + before, residue->size - before);
     deflate_meanwhile(&r->way);
     return TSR_OK;
 }

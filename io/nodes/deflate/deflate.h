@@ -38,7 +38,8 @@ struct tsr_deflate_way {
     void (*meanwhile)(void *context);
     void *context;
     struct deflate_coder **kept;
-    bool recalls; /* the same parts will be joined next, by the same coder: what was searched for is not searched again */
+    bool recalls; /* the same parts will be joined next, by the same coder: what was searched for is not searched again
+                   */
 };
 #define TSR_DEFLATE_USUAL_PIECE ((size_t)1 << 20)
 #define TSR_DEFLATE_ALONE ((const struct tsr_deflate_way){.piece = TSR_DEFLATE_USUAL_PIECE})

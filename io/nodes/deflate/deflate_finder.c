@@ -14,7 +14,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "deflate_parts.h"
+#include "deflate_chains.h"
 
 enum {
     EPOCH = 1 << 14,          /* positions between two slides of the heads */
@@ -26,32 +26,8 @@ enum {
     TRIAL = 1 << 11,          /* and of a trial of the other way */
     EASY = 4,                 /* positions looked at for a byte, up to which a walk is faster */
     HOLD = 1 << 15,           /* bytes before the first trial */
-    HOLD_MOST = 1 << 19,
-    HOP_STEPS = 4096
+    HOLD_MOST = 1 << 19
 };
-
-static uint64_t eight(const uint8_t *bytes)
-{
-    uint64_t value;
-    memcpy(&value, bytes, sizeof value);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return value;
-#else
-    return __builtin_bswap64(value);
-#endif
-}
-
-static uint32_t four(const uint8_t *bytes)
-{
-    uint32_t value; /* which is only compared with others */
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
-static uint32_t three(const uint8_t *bytes)
-{
-    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16;
-}
 
 uint32_t tsr_deflate_common(const uint8_t *a, const uint8_t *b, uint32_t most)
 {
@@ -65,36 +41,6 @@ uint32_t tsr_deflate_common(const uint8_t *a, const uint8_t *b, uint32_t most)
 }
 
 /* ---- Chains ------------------------------------------------------------------------------------------------- */
-
-static inline uint32_t step3(const struct deflate_model *m, uint32_t at)
-{
-    return m->chain3[at % DEFLATE_RING] & 65535;
-}
-
-static inline uint16_t ordinal(const struct deflate_model *m, uint32_t at)
-{
-    return (uint16_t)(m->chain3[at % DEFLATE_RING] >> 16);
-}
-
-static inline uint32_t step4(const struct deflate_model *m, uint32_t at)
-{
-    return m->chain45[at % DEFLATE_RING] & 65535;
-}
-
-static inline uint32_t step5(const struct deflate_model *m, uint32_t at)
-{
-    return m->chain45[at % DEFLATE_RING] >> 16;
-}
-
-static inline uint32_t step6(const struct deflate_model *m, uint32_t at)
-{
-    return m->chain6[at % DEFLATE_RING];
-}
-
-static inline uint32_t step8(const struct deflate_model *m, uint32_t at)
-{
-    return m->chain8[at % DEFLATE_RING];
-}
 
 static inline uint32_t hash3(const struct deflate_model *m, uint32_t three_bytes)
 {
@@ -195,7 +141,7 @@ static inline void insert_some(struct deflate_model *m, uint32_t start, uint32_t
     const uint8_t *const plain = m->plain;
     const uint32_t factor = 1u << m->hash_shift, mask = m->hash_mask;
     uint64_t before = at > start ? eight(plain + at - 1) : ~eight(plain + at);
-    uint32_t hash = plain[at] * factor ^ plain[at + 1]; /* of three bytes: each is shifted out in the end */
+    uint32_t hash = plain[at] * factor ^ plain[at + 1];  /* of three bytes: each is shifted out in the end */
     uint32_t slot = at % DEFLATE_RING, now = newest(at); /* they run on: neither the ring nor the epoch ends before */
     while (at < to) {
         const uint64_t bytes = eight(plain + at);
@@ -231,8 +177,7 @@ static inline uint32_t last_with(const struct deflate_model *m, uint32_t bytes)
     return m->size < bytes ? 0 : m->size - bytes + 1;
 }
 
-/* Inserts positions up to p, and some more. */
-static void fill(struct deflate_model *m, uint32_t p)
+void tsr_deflate_fill(struct deflate_model *m, uint32_t p)
 {
     const uint32_t end3 = last_with(m, DEFLATE_LEAST), end8 = last_with(m, DEFLATE_DEEP);
     while (m->inserted <= p && m->inserted < end3) {
@@ -269,7 +214,8 @@ static void fill_deep(struct deflate_model *m, uint32_t p)
             chain[i] = (uint16_t)(now - *head);
             *head = (uint16_t)now;
         }
-        for (uint32_t i = first; i < DEFLATE_MIRROR && i < first + count; i++) m->chain8[DEFLATE_RING + i] = m->chain8[i];
+        for (uint32_t i = first; i < DEFLATE_MIRROR && i < first + count; i++)
+            m->chain8[DEFLATE_RING + i] = m->chain8[i];
         m->deep_inserted = to;
     }
 }
@@ -370,12 +316,6 @@ void tsr_deflate_insert(struct deflate_model *m, uint32_t before)
 
 /* ---- Search ------------------------------------------------------------------------------------------------- */
 
-/* Takes work down. */
-static inline void spend(struct deflate_model *m, uint32_t cost)
-{
-    m->work -= m->work < cost ? m->work : cost;
-}
-
 /* What a search looks for. */
 struct quest {
     const uint8_t *here;
@@ -417,12 +357,6 @@ static void walk(const struct deflate_model *m, struct quest *q, uint32_t distan
     }
 }
 
-/* How far a walk would go to a position in the same chain. */
-static inline uint32_t steps_to(const struct deflate_model *m, uint32_t p, uint32_t distance)
-{
-    return (uint16_t)(ordinal(m, p) - ordinal(m, p - distance));
-}
-
 /* What a look into another chain brings: nothing; a longer match, or one that is enough; or a walk is shorter. */
 enum brought { NOTHING, LONGER, ENOUGH, TOO_LONG };
 
@@ -431,8 +365,9 @@ static inline enum brought seek(const struct deflate_model *m, struct quest *q, 
 {
     const uint64_t begin = eight(q->here);
     const uint32_t wanted = q->best + 1 > bytes ? q->best + 1 : bytes, shift = 64 - 8 * wanted;
-    for (uint32_t at; distance <= q->reach;
-         distance += bytes == 4 ? step4(m, at) : bytes == 5 ? step5(m, at) : step6(m, at)) {
+    for (uint32_t at; distance <= q->reach; distance += bytes == 4   ? step4(m, at)
+                                                        : bytes == 5 ? step5(m, at)
+                                                                     : step6(m, at)) {
         const uint64_t other = begin ^ eight(q->here - distance);
         at = q->p - distance;
         if (other << shift == 0) {
@@ -537,7 +472,7 @@ static inline struct quest begin_quest(const struct deflate_model *m, uint32_t p
     const uint32_t far = first == m->p.reach ? first : m->p.reach - 1;
     return (struct quest){.here = m->plain + p,
                           .p = p,
-                          .best = best < m->least_best ? m->least_best : best,
+                          .best = best < m->least_best && most > 5 ? m->least_best : best,
                           .most = most,
                           .limit = m->p.nice < most ? m->p.nice : most,
                           .reach = far < p - m->start ? far : p - m->start,
@@ -561,7 +496,8 @@ static inline uint32_t used(const struct deflate_model *m, uint32_t found)
 }
 
 /* By chains of more bytes, and by a walk where that is no longer. first: the first candidate's distance. */
-static __attribute__((noinline)) uint32_t search_rich(struct deflate_model *m, uint32_t p, uint32_t best, uint32_t first)
+static __attribute__((noinline)) uint32_t search_rich(struct deflate_model *m, uint32_t p, uint32_t best,
+                                                      uint32_t first)
 {
     struct quest q = begin_quest(m, p, best, DEFLATE_MOST, first);
     if (m->deep_inserted <= p + AHEAD) fill_deep(m, p);
@@ -573,67 +509,53 @@ static __attribute__((noinline)) uint32_t search_rich(struct deflate_model *m, u
     return used(m, q.found);
 }
 
+/* Where every position is inserted by the search itself: up to p. */
+static inline void insert_up_to(struct deflate_model *m, uint32_t p)
+{
+    if (m->inserted != p || p / EPOCH != m->epoch3) {
+        tsr_deflate_insert(m, p + 1);
+        return;
+    }
+    insert3(m, p % DEFLATE_RING, newest(p), hash3(m, three(m->plain + p)));
+    m->inserted++;
+}
+
+/* As zlib does it. Most bytes of noise have no match of three, which is seen first. */
 static __attribute__((noinline)) uint32_t search_by_walk(struct deflate_model *m, uint32_t p, uint32_t best)
 {
     const uint32_t room = m->end - p, most = room < DEFLATE_MOST ? room : DEFLATE_MOST;
     if (room < DEFLATE_LEAST || best >= most || p < m->start) return 0;
-    if (!m->is_ahead) tsr_deflate_insert(m, p + 1);
-    if (m->is_ahead && m->inserted <= p) fill(m, p);
-    const uint32_t first = step3(m, p);
-    if (first > m->p.reach) return 0;
-    struct quest q = begin_quest(m, p, best, most, first);
-    walk(m, &q, first, q.steps);
-    m->looks += q.looks;
+    if (!m->is_ahead) insert_up_to(m, p);
+    if (m->is_ahead && m->inserted <= p) tsr_deflate_fill(m, p);
+    uint32_t distance = step3(m, p), left = m->steps[best >= m->p.good];
+    if (distance > m->p.reach) return 0;
+    const uint8_t *const here = m->plain + p;
+    const uint32_t far = distance == m->p.reach ? distance : m->p.reach - 1,
+                   reach = far < p - m->start ? far : p - m->start, begin = three(here), all = left;
+    uint32_t looks = 0;
+    struct quest q = {.found = 0};
+    while (left > 0 && distance <= reach && three(here - distance) != begin) {
+        left--;
+        distance += step3(m, p - distance);
+    }
+    looks = all - left;
+    if (left > 0 && distance <= reach) {
+        q = begin_quest(m, p, best, most, distance);
+        q.reach = reach;
+        walk(m, &q, distance, left);
+        looks += q.looks;
+    }
+    m->looks += looks;
     if (m->looks > m->most_looks && m->is_ahead) m->turn = 0;
-    spend(m, q.looks);
+    spend(m, looks);
     return used(m, q.found);
 }
 
 uint32_t tsr_deflate_search(struct deflate_model *m, uint32_t p, uint32_t best)
 {
     if (!m->is_rich || m->end - p < TAIL) return search_by_walk(m, p, best);
-    if (m->inserted <= p) fill(m, p);
+    if (m->inserted <= p) tsr_deflate_fill(m, p);
     if (best >= DEFLATE_MOST || !has_candidate(m, p, best)) return 0;
     const uint32_t first = step3(m, p);
     return first > m->p.reach ? 0 : search_rich(m, p, best, first);
-}
-
-/* ---- Hops --------------------------------------------------------------------------------------------------- */
-
-/* The hop of a distance, or, if distance is 0, the distance of a hop, among matches of at least length. */
-static uint32_t walk_hops(struct deflate_model *m, uint32_t length, uint32_t distance, uint32_t hop)
-{
-    const uint32_t none = distance ? DEFLATE_NO_HOP : 0, p = m->at, room = m->end - p;
-    if (m->p.finder != DEFLATE_GREEDY && m->p.finder != DEFLATE_LAZY) return none;
-    if (room < DEFLATE_LEAST || length > room || p < m->start) return none;
-    if (!m->is_ahead) tsr_deflate_insert(m, p + 1);
-    if (m->is_ahead && m->inserted <= p) fill(m, p);
-    if (m->is_ahead && distance && (distance > p - m->start || steps_to(m, p, distance) > HOP_STEPS)) return none;
-    const uint8_t *const here = m->plain + p;
-    uint32_t hops = 0, looks = 0, found = none;
-    for (uint32_t looked = 0, back = step3(m, p); looked < HOP_STEPS && back <= DEFLATE_WINDOW; looked++) {
-        const uint8_t *const there = here - back;
-        looks++;
-        if (there[length - 1] == here[length - 1] && tsr_deflate_common(there, here, length) == length) {
-            looks += length / 8;
-            if (distance ? distance == back : hops == hop) {
-                found = distance ? hops : back;
-                break;
-            }
-            hops++;
-        }
-        back += step3(m, p - back);
-    }
-    spend(m, looks);
-    return found;
-}
-
-uint32_t tsr_deflate_hop(struct deflate_model *m, uint32_t token)
-{
-    return walk_hops(m, deflate_length(token), token & 65535, 0);
-}
-
-uint32_t tsr_deflate_unhop(struct deflate_model *m, uint32_t length, uint32_t hop)
-{
-    return walk_hops(m, length, 0, hop);
 }

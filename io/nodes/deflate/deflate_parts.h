@@ -177,9 +177,9 @@ struct deflate_model {
     const uint8_t *plain;
     uint32_t at, end; /* of the next token; of the segment */
     uint32_t size;
-    uint32_t base;    /* of zlib's window */
-    uint32_t carried; /* the match at `at`, found while its predecessor was looked at; 0: none */
-    uint64_t work;    /* that is left. If it is 0, what is predicted is not to be used */
+    uint32_t base;                          /* of zlib's window */
+    uint32_t carried;                       /* the match at `at`, found while its predecessor was looked at; 0: none */
+    uint64_t work;                          /* that is left. If it is 0, what is predicted is not to be used */
     struct deflate_record *record, *replay; /* notes what is predicted; says what is predicted; or NULL */
     /* The chains of positions with equal first bytes. deflate_finder.c. */
     uint32_t start, inserted; /* the first position; the next to insert */
@@ -189,8 +189,8 @@ struct deflate_model {
     uint32_t turn, hold, looks, most_looks;
     uint32_t hash_shift, hash_mask;
     uint32_t clear; /* heads of three bytes, from the first on, that are clear before a start */
-    /* What follows from the parameters: positions that a walk looks at, before and after a good match; bytes up to which
-     * no match is used; how far those of three bytes are. */
+    /* What follows from the parameters: positions that a walk looks at, before and after a good match; bytes up to
+     * which no match is used; how far those of three bytes are. */
     uint32_t steps[2], least_best, reach_three;
     uint32_t slide_at; /* where zlib's window slides: a token seen from behind it moves base */
     uint32_t head3[DEFLATE_HEADS], chain3[DEFLATE_RING], chain45[DEFLATE_RING];
@@ -353,8 +353,8 @@ struct deflate_piece {
     enum tsr_status status;
     size_t strayed;
     struct deflate_record record; /* of reading; its entries are the piece's own */
-    bool is_costly; /* why it has an error */
-    uint8_t left;   /* bits of its last byte, which is not whole */
+    bool is_costly;               /* why it has an error */
+    uint8_t left;                 /* bits of its last byte, which is not whole */
 };
 struct deflate_pieces {
     struct deflate_piece *pieces; /* allocated */

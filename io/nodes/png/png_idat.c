@@ -170,9 +170,9 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
 }
 
 /* Reads chunks, and their rows if r is not NULL. */
-static enum tsr_status read_chunks(const struct tsr_png_form *r, const struct tsr_node_work *work, const uint8_t *chunks,
-                                   size_t size, struct tsr_bytes *plain, uint8_t *types, uint8_t *raster,
-                                   struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status read_chunks(const struct tsr_png_form *r, const struct tsr_node_work *work,
+                                   const uint8_t *chunks, size_t size, struct tsr_bytes *plain, uint8_t *types,
+                                   uint8_t *raster, struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct tsr_bytes stream = {.limit = size}, head = {.limit = residue->limit};
     struct reading g = {.chunks = chunks, .size = size, .r = r, .plain = plain, .types = types, .raster = raster};
@@ -203,9 +203,9 @@ static enum tsr_status split_raster(const struct tsr_node_work *work, const uint
     uint8_t *const types = malloc(r.all);
     *used = size;
     plain->size = plain->capacity;
-    const enum tsr_status status =
-        types ? read_chunks(&r, work, chunks, size, &rows, types, plain->bytes, residue, error)
-              : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
+    const enum tsr_status status = types
+                                       ? read_chunks(&r, work, chunks, size, &rows, types, plain->bytes, residue, error)
+                                       : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
     free(types);
     tsr_bytes_free(&rows);
     return status;

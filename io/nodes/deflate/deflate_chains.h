@@ -1,0 +1,78 @@
+/* The chains of the match finder, and what goes along them. deflate_finder.c makes them. */
+#ifndef TSR_IO_NODES_DEFLATE_DEFLATE_CHAINS_H
+#define TSR_IO_NODES_DEFLATE_DEFLATE_CHAINS_H
+
+#include <string.h>
+
+#include "deflate_parts.h"
+
+static inline uint64_t eight(const uint8_t *bytes)
+{
+    uint64_t value;
+    memcpy(&value, bytes, sizeof value);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return value;
+#else
+    return __builtin_bswap64(value);
+#endif
+}
+
+static inline uint32_t four(const uint8_t *bytes)
+{
+    uint32_t value; /* which is only compared with others */
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static inline uint32_t three(const uint8_t *bytes)
+{
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16;
+}
+
+/* Steps from a position to the one before it in a chain; and its ordinal in that of three bytes. */
+static inline uint32_t step3(const struct deflate_model *m, uint32_t at)
+{
+    return m->chain3[at % DEFLATE_RING] & 65535;
+}
+
+static inline uint16_t ordinal(const struct deflate_model *m, uint32_t at)
+{
+    return (uint16_t)(m->chain3[at % DEFLATE_RING] >> 16);
+}
+
+static inline uint32_t step4(const struct deflate_model *m, uint32_t at)
+{
+    return m->chain45[at % DEFLATE_RING] & 65535;
+}
+
+static inline uint32_t step5(const struct deflate_model *m, uint32_t at)
+{
+    return m->chain45[at % DEFLATE_RING] >> 16;
+}
+
+static inline uint32_t step6(const struct deflate_model *m, uint32_t at)
+{
+    return m->chain6[at % DEFLATE_RING];
+}
+
+static inline uint32_t step8(const struct deflate_model *m, uint32_t at)
+{
+    return m->chain8[at % DEFLATE_RING];
+}
+
+/* How far a walk would go to a position in the same chain. */
+static inline uint32_t steps_to(const struct deflate_model *m, uint32_t p, uint32_t distance)
+{
+    return (uint16_t)(ordinal(m, p) - ordinal(m, p - distance));
+}
+
+/* Takes work down. */
+static inline void spend(struct deflate_model *m, uint32_t cost)
+{
+    m->work -= m->work < cost ? m->work : cost;
+}
+
+/* Where chains are made ahead of the search: inserts positions up to p, and some more. */
+void tsr_deflate_fill(struct deflate_model *model, uint32_t p);
+
+#endif
