@@ -141,8 +141,8 @@ class Orthanc:
 UID = re.compile(rb"\x08\x00\x18\x00(?:UI(..)|(..)\x00\x00)([0-9.]+)", re.DOTALL)
 
 
-def make_files(folders, count, most_bytes=3 << 20):
-    """So many DICOM files, made of those in the folders: each has a SOP Instance UID of its own, in the same number of bytes."""
+def make_files(folders, count, most_bytes, takes):
+    """So many DICOM files, made of those in the folders that are taken: each has a SOP Instance UID of its own, in the same number of bytes."""
     originals = []
     for folder in folders:
         for path in sorted(Path(folder).rglob("*.dcm")):
@@ -151,7 +151,7 @@ def make_files(folders, count, most_bytes=3 << 20):
             if len(data) > most_bytes or data[128:132] != b"DICM" or not found:
                 continue
             uid = found[3]
-            if len(uid) >= 16 and data.count(uid) >= 2 and b"\x02\x00\x00\x00UL" in data[:200]:
+            if len(uid) >= 16 and data.count(uid) >= 2 and b"\x02\x00\x00\x00UL" in data[:200] and takes(data):
                 originals.append((data, uid))
     files = []
     while originals and len(files) < count:
