@@ -84,11 +84,11 @@ class Driver:
 
     def web(self, orthanc):
         """What DICOMweb says: metadata, and the bytes of instances and frames."""
-        status, found = orthanc.get("/dicom-web/instances?limit=30")
+        status, found = orthanc.get("/dicom-web/instances")
         check(status == 200, f"QIDO-RS: {status}")
         answers = {}
-        for instance in json.loads(found):
-            study, series, uid = (instance[tag]["Value"][0] for tag in ("0020000D", "0020000E", "00080018"))
+        uids = sorted(tuple(one[tag]["Value"][0] for tag in ("0020000D", "0020000E", "00080018")) for one in json.loads(found))
+        for study, series, uid in uids[::1 + len(uids) // 40]:
             base = f"/dicom-web/studies/{study}/series/{series}/instances/{uid}"
             for path in (f"{base}/metadata", base, f"{base}/frames/1",
                          f"/wado?requestType=WADO&studyUID={study}&seriesUID={series}&objectUID={uid}&contentType=application/dicom"):
