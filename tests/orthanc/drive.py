@@ -21,8 +21,6 @@ from pathlib import Path
 
 from server import DICOM_WEB, Failed, Orthanc, check, make_files
 
-HERE = Path(__file__).resolve().parent
-STORE_SH = HERE.parents[1] / "app" / "orthanc" / "store.sh"
 TESSERA = {"Effort": 3, "Engine": "cpu", "Memory": "1G", "Threads": 2}
 
 
@@ -47,7 +45,7 @@ class Driver:
         return Orthanc(self.work / name, self.options.plugin if plugin else None, tessera if plugin else None, **more)
 
     def store_sh(self, form, orthanc):
-        done = subprocess.run(["sh", STORE_SH, form, orthanc.store], capture_output=True, text=True,
+        done = subprocess.run(["sh", self.options.store_sh, form, orthanc.store], capture_output=True, text=True,
                               env={**os.environ, "TESSERA": str(Path(self.options.program).resolve())}, check=False)
         check(done.returncode == 0, f"store.sh {form}: {done.stdout}{done.stderr}")
 
@@ -324,6 +322,7 @@ def main():
     parser.add_argument("data", nargs="+")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", action="append")
+    parser.add_argument("--store-sh", default=Path(__file__).resolve().parents[2] / "app" / "orthanc" / "store.sh")
     options = parser.parse_args()
     options.plugin = Path(options.plugin).resolve()
     driver = Driver(options)

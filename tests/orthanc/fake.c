@@ -185,12 +185,14 @@ static bool reads_back(const char *id, struct bytes bytes)
     return is_same;
 }
 
+static OrthancPluginErrorCode range_code; /* of the last range */
+
 /* Whether the range comes back: 1; with an error: 0; with other bytes: -1. */
 static int range_reads_back(const char *id, struct bytes bytes, size_t offset, size_t count)
 {
     uint8_t *const room = calloc(1, count + 1);
     struct call c = {RANGE, id, {room, count}, offset, 0};
-    const OrthancPluginErrorCode code = call(&c);
+    const OrthancPluginErrorCode code = range_code = call(&c);
     const bool is_inside = offset <= bytes.size && count <= bytes.size - offset;
     const int result = code != 0 ? 0 : is_inside && memcmp(room, bytes.data + offset, count) == 0 ? 1 : -1;
     free(room);
@@ -368,6 +370,7 @@ static void check_before(struct bytes bytes)
     CHECK(reads_back(id, bytes), "a file from before");
     CHECK(range_reads_back(id, bytes, 5, bytes.size - 5) == 1, "a file from before");
     CHECK(range_reads_back(id, bytes, 5, bytes.size - 4) == 0, "a file from before");
+    CHECK(range_code == OrthancPluginErrorCode_BadRange, "a range that ends late");
     CHECK(create(id, bytes) != 0, "a file from before");
     CHECK(remove_file(id) == 0 && !exists(path_of(id, "")), "a file from before");
 }
