@@ -1,7 +1,7 @@
-"""faults.py BUILD WORK [--real] [WORD]: the tests of Orthanc's plugin see faults.
+"""faults.py BUILD WORK [--real] [-v] [WORD]: the tests of Orthanc's plugin see faults.
 
 Each fault is one change of a copy of app/orthanc, which is compiled anew; the check that is named with it must fail then.
-Without --real, fake.c checks; with it, drive.py with the real Orthanc. WORD: only faults whose name has it.
+Without --real, fake.c checks; with it, drive.py with the real Orthanc. -v: what the check said. WORD: only faults whose name has it.
 Exit status 1: a fault was not seen.
 """
 
@@ -77,7 +77,7 @@ def build(build_folder, work, fault):
 
 
 def main():
-    words = [word for word in sys.argv[1:] if word != "--real"]
+    words = [word for word in sys.argv[1:] if word not in ("--real", "-v")]
     real = "--real" in sys.argv
     build_folder, work = Path(words[0]).resolve(), Path(words[1])
     work.mkdir(parents=True, exist_ok=True)
@@ -101,6 +101,8 @@ def main():
             return False
         if not fault and done.returncode:
             print(done.stdout[-2000:], done.stderr[-2000:])
+        if fault and "-v" in sys.argv:
+            print(f"{fault[0]}: {next((line for line in done.stdout.splitlines() if 'FAILED' in line), done.stderr[-200:])[:200]}", flush=True)
         return done.returncode == 0
 
     if not passes(build(build_folder, work, None), None):
