@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the Debian packages tessera, libtessera2 and libtessera-dev. usage: make.sh [BUILD]
+# Makes the Debian packages tessera, libtessera2 and libtessera-dev; with TSR_ORTHANC=on, orthanc-tessera. usage: make.sh [BUILD]
 # BUILD: the build folder, default "build-packages"; the packages are in BUILD/deb. TSR_CUDA=on adds the engine for GPUs;
 # SOURCE_DATE_EPOCH sets the date.
 set -eu
@@ -13,6 +13,7 @@ flags() { DEB_BUILD_MAINT_OPTIONS=hardening=+bindnow dpkg-buildflags --get "$1";
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
     -DCMAKE_INSTALL_LIBEXECDIR=libexec/tessera -DTSR_SHARED_PROGRAM=ON \
     -DBUILD_TESTING=OFF -DTSR_BUILD_BENCH=OFF -DTSR_BUILD_TESTDATA=OFF -DTSR_REQUIRE_ALL=ON -DTSR_CUDA="${TSR_CUDA:-off}" \
+    -DTSR_ORTHANC="${TSR_ORTHANC:-off}" \
     -DCMAKE_C_FLAGS="$(flags CFLAGS) $(flags CPPFLAGS)" -DCMAKE_CXX_FLAGS="$(flags CXXFLAGS) $(flags CPPFLAGS)" \
     -DCMAKE_EXE_LINKER_FLAGS="$(flags LDFLAGS)" -DCMAKE_SHARED_LINKER_FLAGS="$(flags LDFLAGS)" \
     -DCMAKE_MODULE_LINKER_FLAGS="$(flags LDFLAGS)"

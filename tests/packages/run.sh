@@ -16,9 +16,17 @@ for tool in dpkg-buildflags mmdebstrap lintian; do
 done
 [ "$(id -u)" = 0 ] || skip "only root can make a clean root"
 
+# Orthanc's plugin is under the GPL, and a package of its own.
+count=3
+if [ -f /usr/include/orthanc/OrthancCPlugin.h ]; then
+    count=4
+    export TSR_ORTHANC=on
+else
+    echo "left out: orthanc-tessera, since Orthanc's SDK is missing (Debian: orthanc-dev)"
+fi
 sh "$root_of_sources/app/packages/make.sh" "$build" >"$work/make.log" 2>&1 || { tail -20 "$work/make.log"; fail "make.sh"; }
 # shellcheck disable=SC2012 # plain names
-[ "$(ls "$build/deb"/*.deb | wc -l)" -eq 3 ] || fail "there are not three packages: $(ls "$build/deb")"
+[ "$(ls "$build/deb"/*.deb | wc -l)" -eq $count ] || fail "there are not $count packages: $(ls "$build/deb")"
 
 # Debian's own tool, with Debian's own judgement.
 lintian --allow-root --fail-on error,warning --profile debian "$build"/deb/*.deb >"$work/lintian.log" 2>&1 ||
@@ -27,16 +35,27 @@ for package in "$build"/deb/*.deb; do dpkg-deb -I "$package" >>"$work/lintian.lo
 for part in "tessera_*:libtessera2 (= " "tessera_*:libssl3" "libtessera2_*:libdcmtk17" "libtessera2_*:libzstd1 " "libtessera-dev_*:libtessera2 (= "; do
     dpkg-deb -f "$build"/deb/${part%%:*} Depends | grep -qF "${part#*:}" || fail "${part%%:*} does not depend on ${part#*:}"
 done
+if [ $count -eq 4 ]; then
+    for part in "orthanc (>= 1.9.0)" "libtessera2 (= "; do
+        dpkg-deb -f "$build"/deb/orthanc-tessera_* Depends | grep -qF "$part" || fail "orthanc-tessera does not depend on $part"
+    done
+    for package in tessera libtessera2 libtessera-dev; do
+        dpkg-deb -c "$build"/deb/${package}_*.deb | grep -qi orthanc && fail "$package has files of Orthanc's plugin"
+    done
+    dpkg-deb --fsys-tarfile "$build"/deb/orthanc-tessera_*.deb | tar -xO ./usr/share/doc/orthanc-tessera/sbom.spdx | grep -q '^PackageLicenseConcluded: GPL-3.0-or-later' ||
+        fail "orthanc-tessera does not say that it is under the GPL"
+fi
 
 # The clean root, with the archives of what is installed later in its cache: an installation then needs no network.
 base=$work/base.tar
-if [ ! -f "$base" ]; then
-    depends=$(for package in "$build"/deb/*.deb; do dpkg-deb -f "$package" Depends; echo ,; done |
-        sed -e 's/([^)]*)//g' -e 's/|[^,]*//g' | tr ', ' '\n\n' | grep -v '^$\|^libtessera2$' | sort -u)
+depends=$(for package in "$build"/deb/*.deb; do dpkg-deb -f "$package" Depends; echo ,; done |
+    sed -e 's/([^)]*)//g' -e 's/|[^,]*//g' | tr ', ' '\n\n' | grep -v '^$\|^libtessera2$' | sort -u)
+if [ ! -f "$base" ] || [ "$(cat "$work/base.depends" 2>/dev/null)" != "$depends" ]; then
     # shellcheck disable=SC2086,SC2016 # words; the shell of the hook expands it
     mmdebstrap --variant=minbase --skip=cleanup/apt --customize-hook='chroot "$1" apt-get install -y -qq --no-install-recommends --download-only '"$(echo $depends) gcc libc6-dev pkg-config" \
         bookworm "$base.part.tar" >"$work/mmdebstrap.log" 2>&1 || { rm -f "$base.part.tar"; tail -3 "$work/mmdebstrap.log"; skip "a clean root cannot be had"; }
     mv "$base.part.tar" "$base"
+    echo "$depends" >"$work/base.depends"
 fi
 root=$work/root
 trap 'rm -rf "$root"' EXIT

@@ -35,6 +35,22 @@ gcc -std=c11 -Wall -Werror example.c -o example $(pkg-config --cflags --libs tes
 ./example "$(find scans -name '*.dcm' -o -name '*.pgm' | head -1)"
 ldd ./example | grep -q '/libtessera\.so\.2 ' || fail "the program is not linked with the shared library"
 
+# Orthanc's plugin: Debian's configuration of Orthanc loads it, where it is installed.
+if [ -f "$(ls orthanc-tessera_*.deb 2>/dev/null)" ]; then
+    apt install --no-install-recommends ./orthanc-tessera_*.deb
+    for file in README.md sbom.spdx copyright; do [ -s /usr/share/doc/orthanc-tessera/$file ] || fail "no $file"; done
+    Orthanc /etc/orthanc >orthanc.log 2>&1 &
+    server=$!
+    while ! grep -q 'Orthanc has started' orthanc.log; do
+        kill -0 $server || { cat orthanc.log; fail "Orthanc does not start"; }
+        sleep 0.2
+    done
+    kill $server
+    wait $server || :
+    grep -q 'Tessera .* keeps files in /var/lib/orthanc' orthanc.log || { cat orthanc.log; fail "Orthanc does not load the plugin"; }
+    apt purge orthanc-tessera
+fi
+
 # Nothing stays.
 apt purge tessera libtessera2 libtessera-dev
 stays=$(files | grep -i 'tessera\|/tsr\.5' || true)
