@@ -85,7 +85,7 @@ struct tsr_source {
     struct tsr_input *samples;
     bool owns_samples;
     uint64_t first;        /* byte of the first sample */
-    uint8_t *window;       /* bytes of a raster of single bits, before they are aligned */
+    uint8_t *window;       /* bytes of a raster of single bits, before they are aligned; values, before they are split */
     void *held[2];         /* memory that is freed when the source is closed */
     const uint8_t *units;  /* by frame, in memory of the source: 1: it is a unit (io/recipe/unit.h); NULL: none is */
     uint64_t longest_unit; /* bytes of a stream, at most */

@@ -8,12 +8,14 @@
 #include "transform/image.h"
 
 struct deflate_coder;
+struct tsr_values;
 
 /* What a node has besides the bytes that it works on. */
 struct tsr_node_work {
     const struct tsr_image *image; /* of a node over a raster: FORMAT.md 3.2; its samples are little endian */
     bool interlaced;               /* of the rows of a PNG */
     unsigned form;                 /* of planes in a raster: PLANES.md */
+    const struct tsr_values *values; /* that a raster's samples stand for: VALUES.md; else NULL */
     struct tsr_crew crew;          /* threads that help */
     struct deflate_coder **kept;   /* of deflate streams one after the other: see struct tsr_deflate_way; or NULL */
     size_t whole;                  /* bytes that joining makes, where the node is told; else 0 */
@@ -56,7 +58,7 @@ struct tsr_node {
 
 /* ---- The nodes: here alone, a node is declared and gets its number ------------------------------------------ */
 
-/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; those of PNG and of planes have none. The
+/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; those of PNG, of planes and of values have none. The
  * kind 6 is that of units (io/recipe/header.h): one node more has the number 7. */
 enum {
     TSR_NODE_RLE,
@@ -75,6 +77,7 @@ extern const struct tsr_node tsr_node_j2k;           /* T.800, lossless: J2K.md 
 extern const struct tsr_node tsr_node_uncompressed;  /* the samples themselves: UNCOMPRESSED.md */
 extern const struct tsr_node tsr_node_png;           /* IDAT chunks: PNG.md */
 extern const struct tsr_node tsr_node_planes;        /* planes of subsampled chroma: PLANES.md */
+extern const struct tsr_node tsr_node_values;        /* values of 32 and 64 bits: VALUES.md */
 
 /* The node with a number, NULL: there is none. */
 static inline const struct tsr_node *tsr_raster_node(int number)
