@@ -800,6 +800,11 @@ struct tsr_info {
     /* Of a video whose chroma has fewer samples: its size, and 420 or 422; of all else 0. Its image is a raster of luma
      * and, below that, both planes of chroma. */
     uint32_t video_columns, video_rows, video_chroma;
+    /* Of floating-point samples and those of 64 bits: bits of the whole numbers that stand for them, 8, 16 or 32; or,
+     * where coded_in_order is set, their own bits in the order of their values are coded. 0: samples are coded as they
+     * are. */
+    uint32_t coded_bits;
+    bool coded_in_order;
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

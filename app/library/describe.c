@@ -68,6 +68,8 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     if (!info->has_image) snprintf(info->reason, sizeof info->reason, "%s", tsr_reason_of(header));
     info->files = tsr_has_inner(header) ? header->inner : 0;
     info->image = tsr_original_image(header);
+    info->coded_bits = tsr_has_values(header) ? header->image.bits_allocated : 0;
+    info->coded_in_order = header->values.form == TSR_VALUES_ORDERED;
     describe_video(header, info);
     info->units = tsr_container_units(reader);
     info->coding = header->coding;
