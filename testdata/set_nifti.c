@@ -112,8 +112,7 @@ static void put_samples(struct bytes *b, const struct nifti *n)
     for (int f = 0; f < frames; f++)
         for (int i = 0; i < count; i++)
             for (int c = 0; c < n->components; c++) {
-                const uint64_t sample =
-                    bits_of(n, planes[f * n->components + c].shades[i], (uint32_t)(f * count + i));
+                const uint64_t sample = bits_of(n, planes[f * n->components + c].shades[i], (uint32_t)(f * count + i));
                 for (int k = 0, last = n->bits - 8; k <= last; k += 8)
                     bytes_put_u8(b, (uint32_t)(sample >> (n->big_endian ? last - k : k)));
             }

@@ -111,7 +111,7 @@ static void spread(const struct rows *rows, const uint8_t *raster, uint8_t *out)
 
 /* The samples of what was asked for, without gaps. container: NULL of an original. */
 static enum tsr_status read_samples(const struct tsr_call *call, struct tsr_container_reader *container,
-                                   const struct tsr_image *image, uint8_t *out)
+                                    const struct tsr_image *image, uint8_t *out)
 {
     struct tsr_reader *const r = call->reader;
     const uint8_t *raster;

@@ -1,5 +1,6 @@
 /* Items of a header: time of modification and permissions of the original; what looks damaged in it; the range of its
- * values; kept ranges; the least weight of a frame's errors; windows; the head that units share; values. FORMAT.md 3.9. */
+ * values; kept ranges; the least weight of a frame's errors; windows; the head that units share; values. FORMAT.md 3.9.
+ */
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
@@ -221,8 +222,8 @@ static size_t put_values(uint8_t *out, const struct tsr_header *header)
 /* Only prefix, rasters and suffix of an exact file are made of values, deflated or not. */
 static bool get_values(struct tsr_cursor *c, struct tsr_header *header)
 {
-    return header->exact && (header->recipe == TSR_RECIPE_SPLICE || tsr_is_deflated(header)) &&
-           tsr_get_values(c, &header->values) && tsr_values_fit(&header->values, &header->image);
+    return tsr_may_have_values(header) && tsr_get_values(c, &header->values) &&
+           tsr_values_fit(&header->values, &header->image);
 }
 
 /* ---- All of them -------------------------------------------------------------------------------------------- */

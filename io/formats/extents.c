@@ -191,8 +191,8 @@ static enum tsr_status keep_spare_bits(struct tsr_source *s, uint64_t total_bits
 
 struct tsr_need tsr_splice_need(const struct tsr_header *header, uint64_t first, uint64_t size)
 {
-    const uint64_t rasters = tsr_original_rasters(header),
-                   rest = size > first ? size - first : 0, suffix = rest > rasters ? rest - rasters : 0;
+    const uint64_t rasters = tsr_original_rasters(header), rest = size > first ? size - first : 0,
+                   suffix = rest > rasters ? rest - rasters : 0;
     return (struct tsr_need){.blob = first > suffix ? first : suffix};
 }
 

@@ -12,15 +12,15 @@ struct tsr_values;
 
 /* What a node has besides the bytes that it works on. */
 struct tsr_node_work {
-    const struct tsr_image *image; /* of a node over a raster: FORMAT.md 3.2; its samples are little endian */
-    bool interlaced;               /* of the rows of a PNG */
-    unsigned form;                 /* of planes in a raster: PLANES.md */
+    const struct tsr_image *image;   /* of a node over a raster: FORMAT.md 3.2; its samples are little endian */
+    bool interlaced;                 /* of the rows of a PNG */
+    unsigned form;                   /* of planes in a raster: PLANES.md */
     const struct tsr_values *values; /* that a raster's samples stand for: VALUES.md; else NULL */
-    struct tsr_crew crew;          /* threads that help */
-    struct deflate_coder **kept;   /* of deflate streams one after the other: see struct tsr_deflate_way; or NULL */
-    size_t whole;                  /* bytes that joining makes, where the node is told; else 0 */
-    uint64_t room;                 /* what the file says that joining takes; else 0 */
-    const uint8_t *known;          /* of JPEG streams: a packed head, which theirs may be like; or NULL: JPEG.md 5 */
+    struct tsr_crew crew;            /* threads that help */
+    struct deflate_coder **kept;     /* of deflate streams one after the other: see struct tsr_deflate_way; or NULL */
+    size_t whole;                    /* bytes that joining makes, where the node is told; else 0 */
+    uint64_t room;                   /* what the file says that joining takes; else 0 */
+    const uint8_t *known;            /* of JPEG streams: a packed head, which theirs may be like; or NULL: JPEG.md 5 */
     size_t known_size;
 };
 
@@ -58,8 +58,8 @@ struct tsr_node {
 
 /* ---- The nodes: here alone, a node is declared and gets its number ------------------------------------------ */
 
-/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; those of PNG, of planes and of values have none. The
- * kind 6 is that of units (io/recipe/header.h): one node more has the number 7. */
+/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; those of PNG, of planes and of values
+ * have none. The kind 6 is that of units (io/recipe/header.h): one node more has the number 7. */
 enum {
     TSR_NODE_RLE,
     TSR_NODE_JPEG_LOSSLESS,

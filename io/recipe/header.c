@@ -78,6 +78,11 @@ bool tsr_has_values(const struct tsr_header *header)
     return header->values.form != TSR_VALUES_NONE;
 }
 
+bool tsr_may_have_values(const struct tsr_header *header)
+{
+    return header->exact && (header->recipe == TSR_RECIPE_SPLICE || header->recipe == TSR_RECIPE_DEFLATED);
+}
+
 void tsr_set_values(struct tsr_header *header, const struct tsr_image *original, const struct tsr_values_seen *seen)
 {
     const bool has_values = original->is_float || original->bits_allocated == 64;

@@ -104,6 +104,7 @@ bool tsr_has_rows(const struct tsr_header *header);
 /* Whether samples stand for values: VALUES.md. The image of the original's samples, and the bytes of its frames. set
  * makes image and values of those of an original; seen NULL: nothing is known of its values but their type. */
 bool tsr_has_values(const struct tsr_header *header);
+bool tsr_may_have_values(const struct tsr_header *header);
 void tsr_set_values(struct tsr_header *header, const struct tsr_image *original, const struct tsr_values_seen *seen);
 struct tsr_image tsr_original_image(const struct tsr_header *header);
 uint64_t tsr_original_rasters(const struct tsr_header *header);

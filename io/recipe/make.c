@@ -509,8 +509,7 @@ enum tsr_status tsr_put_frame(struct tsr_maker *m, const uint8_t *raster, struct
     const struct tsr_image *image = &m->header->image;
     if (m->frames->node == &tsr_node_png) return put_idat(m, raster, error);
     if (m->frames->size > 0) TSR_TRY(put(m, m->frames->bytes, (size_t)m->frames->size, error));
-    if (m->frames->node == &tsr_node_planes || m->frames->node == &tsr_node_values)
-        return put_joined(m, raster, error);
+    if (m->frames->node == &tsr_node_planes || m->frames->node == &tsr_node_values) return put_joined(m, raster, error);
     if (m->frames->node) return put_encapsulated(m, raster, error);
     if (image->bits_allocated == 1) return put_bits(m, raster, error);
     return put(m, raster, (size_t)(tsr_frame_bits(image) / 8), error);

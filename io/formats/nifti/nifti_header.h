@@ -9,9 +9,9 @@ enum { TSR_NIFTI1_BYTES = 348, TSR_NIFTI2_BYTES = 540 };
 
 struct tsr_nifti {
     struct tsr_image image; /* of its samples, which may be floating-point numbers or have 64 bits */
-    uint64_t first;  /* byte of the first sample */
-    uint64_t end;    /* byte after the last sample, also of samples that are not coded; 0: not known */
-    bool has_labels; /* samples are not quantities */
+    uint64_t first;         /* byte of the first sample */
+    uint64_t end;           /* byte after the last sample, also of samples that are not coded; 0: not known */
+    bool has_labels;        /* samples are not quantities */
 };
 
 /* Whether a file that begins with these bytes has header and samples in one file (.nii). */

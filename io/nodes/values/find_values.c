@@ -32,8 +32,7 @@ static void see_number(struct tsr_values_seen *s, int64_t value)
     s->low = value < s->low ? value : s->low;
     s->high = value > s->high ? value : s->high;
     const uint64_t apart = magnitude_of(value - s->first);
-    if (s->step != 1 && apart != 0 && (s->step == 0 || apart % s->step != 0))
-        s->step = common_divisor(apart, s->step);
+    if (s->step != 1 && apart != 0 && (s->step == 0 || apart % s->step != 0)) s->step = common_divisor(apart, s->step);
 }
 
 /* Counts in units that are smaller by 2^by. */
@@ -123,8 +122,8 @@ static void set_samples(struct tsr_image *image, unsigned bits, bool is_signed)
 
 static struct tsr_values ordered(const struct tsr_values *of, struct tsr_image *image)
 {
-    struct tsr_values v = {.bits = of->bits, .is_float = of->is_float, .is_signed = of->is_signed,
-                           .big_endian = of->big_endian};
+    struct tsr_values v = {
+        .bits = of->bits, .is_float = of->is_float, .is_signed = of->is_signed, .big_endian = of->big_endian};
     if (v.bits == 64 && image->components > 1) return v; /* of no form */
     v.form = TSR_VALUES_ORDERED;
     set_samples(image, 32, false);
@@ -153,8 +152,8 @@ static struct range count_from(const struct tsr_values_seen *s, struct tsr_value
 {
     const int64_t step = (int64_t)v->step, left = s->low % step, rest = left < 0 ? left + step : left,
                   low = (s->low - rest) / step, span = (s->high - s->low) / step, spare = 2 * TSR_LISTED_LIMIT;
-    const bool fits = low < 0 ? low >= INT32_MIN + spare && low + span <= INT32_MAX - spare
-                              : low + span <= UINT32_MAX - spare;
+    const bool fits =
+        low < 0 ? low >= INT32_MIN + spare && low + span <= INT32_MAX - spare : low + span <= UINT32_MAX - spare;
     v->base = (uint64_t)(fits ? rest : s->low);
     return fits ? (struct range){low, low + span} : (struct range){0, span};
 }

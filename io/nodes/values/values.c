@@ -247,7 +247,8 @@ static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_n
     const struct tsr_image image = tsr_image_of_values(work->values, work->image);
     const size_t size = tsr_raster_bytes(&image);
     TSR_TRY(tsr_bytes_reserve(bytes, size, error));
-    tsr_values_join(work->values, work->image, parts->plain, size / (work->values->bits / 8), bytes->bytes + bytes->size);
+    tsr_values_join(work->values, work->image, parts->plain, size / (work->values->bits / 8),
+                    bytes->bytes + bytes->size);
     bytes->size += size;
     return TSR_OK;
 }

@@ -19,11 +19,11 @@ enum tsr_value_form {
 /* What an original's values are, and how a coded sample stands for one. */
 struct tsr_values {
     enum tsr_value_form form;
-    uint8_t bits;                          /* 32 or 64 */
-    bool is_float, is_signed, big_endian;  /* floating-point numbers are not signed here */
-    uint64_t step, base;                   /* scaled: modulo 2^64 */
-    int32_t exponent;                      /* scaled: of 2 */
-    uint32_t listed;                       /* values that have numbers of their own, from first on */
+    uint8_t bits;                         /* 32 or 64 */
+    bool is_float, is_signed, big_endian; /* floating-point numbers are not signed here */
+    uint64_t step, base;                  /* scaled: modulo 2^64 */
+    int32_t exponent;                     /* scaled: of 2 */
+    uint32_t listed;                      /* values that have numbers of their own, from first on */
     int64_t first;
     uint64_t list[TSR_LISTED_LIMIT]; /* their bits */
 };
@@ -36,8 +36,8 @@ bool tsr_values_fit(const struct tsr_values *values, const struct tsr_image *cod
 
 /* Both directions of count values. coded: the image of the samples, which are the whole raster. Those whose values are
  * not of this form: false. */
-bool tsr_values_split(const struct tsr_values *values, const struct tsr_image *coded, const uint8_t *bytes, size_t count,
-                      uint8_t *raster);
+bool tsr_values_split(const struct tsr_values *values, const struct tsr_image *coded, const uint8_t *bytes,
+                      size_t count, uint8_t *raster);
 void tsr_values_join(const struct tsr_values *values, const struct tsr_image *coded, const uint8_t *raster,
                      size_t count, uint8_t *bytes);
 

@@ -74,8 +74,8 @@ static void check_paths(struct bytes b, int paths, const char *what)
 static const struct sample_type {
     int type, components, bits;
     bool is_signed;
-} types[] = {{2, 1, 8, false},  {4, 1, 16, true},    {8, 1, 32, true},    {128, 3, 8, false},
-             {256, 1, 8, true}, {512, 1, 16, false}, {768, 1, 32, false}, {2304, 4, 8, false},
+} types[] = {{2, 1, 8, false},   {4, 1, 16, true},    {8, 1, 32, true},    {128, 3, 8, false},
+             {256, 1, 8, true},  {512, 1, 16, false}, {768, 1, 32, false}, {2304, 4, 8, false},
              {16, 1, 32, false}, {64, 1, 64, false},  {1024, 1, 64, true}, {1280, 1, 64, false}};
 
 static void check_type(const struct sample_type *t, const struct nifti *n, struct rng *r)
@@ -96,7 +96,8 @@ static void check_type(const struct sample_type *t, const struct nifti *n, struc
                i->is_signed == t->is_signed && !i->planar && i->big_endian == (n->big_endian && t->bits > 8),
            "type %d: %u x %u x %u", t->type, i->columns, i->rows, i->frames);
     expect(source->blob_size[TSR_BLOB_PREFIX] == first && source->blob_size[TSR_BLOB_SUFFIX] == 6, "type %d", t->type);
-    expect((source->only_lossless != NULL) == (n->intent == 1002 || has_values) && i->is_float == (has_values && t->type < 1024),
+    expect((source->only_lossless != NULL) == (n->intent == 1002 || has_values) &&
+               i->is_float == (has_values && t->type < 1024),
            "type %d, intent %d", t->type, n->intent);
     tsr_source_close(source);
     tsr_input_close(input);

@@ -134,7 +134,8 @@ static void check(const struct type *t, enum drawing drawing, bool big_endian, s
     const struct tsr_values v = find(b, &image, &coded);
     const struct tsr_image again = tsr_image_of_values(&v, &coded);
     uint8_t *const raster = must(malloc(tsr_raster_bytes(&coded))), *const back = must(malloc(b.size));
-    expect(v.form != TSR_VALUES_NONE && tsr_values_fit(&v, &coded), "drawing %d of %u bits has no form", drawing, t->bits);
+    expect(v.form != TSR_VALUES_NONE && tsr_values_fit(&v, &coded), "drawing %d of %u bits has no form", drawing,
+           t->bits);
     expect(tsr_check_coded_image(&coded, NULL) == TSR_OK && memcmp(&again, &image, sizeof image) == 0,
            "drawing %d of %u bits: another image", drawing, t->bits);
     expect(tsr_values_split(&v, &coded, b.data, COUNT_OF_VALUES, raster), "drawing %d of %u bits", drawing, t->bits);
@@ -210,14 +211,25 @@ TEST(damaged_items)
     int taken = 0;
     for (int i = 0; i < 20000; i++) {
         const struct type *const t = &types[i % 4];
-        struct tsr_values v = {.form = TSR_VALUES_SCALED, .bits = t->bits, .is_float = t->is_float,
-                               .is_signed = t->is_signed, .step = 3, .listed = 2, .first = -5};
+        struct tsr_values v = {.form = TSR_VALUES_SCALED,
+                               .bits = t->bits,
+                               .is_float = t->is_float,
+                               .is_signed = t->is_signed,
+                               .step = 3,
+                               .listed = 2,
+                               .first = -5};
         uint8_t item[256], raster[8] = {1, 2, 3, 200, 250, 255, 0, 9}, values[64];
         const size_t size = tsr_put_values(item, &v);
         item[rng_below(&r, (uint32_t)size)] = (uint8_t)rng_next(&r);
         struct tsr_cursor c = {item, size, 0, false};
-        struct tsr_image image = {.columns = 2, .rows = 1, .frames = 1, .components = 1, .bits_allocated = 16,
-                                  .bits_stored = 16, .high_bit = 15, .is_signed = i % 3 == 0};
+        struct tsr_image image = {.columns = 2,
+                                  .rows = 1,
+                                  .frames = 1,
+                                  .components = 1,
+                                  .bits_allocated = 16,
+                                  .bits_stored = 16,
+                                  .high_bit = 15,
+                                  .is_signed = i % 3 == 0};
         if (!tsr_get_values(&c, &v) || c.bad || c.at != size || !tsr_values_fit(&v, &image)) continue;
         tsr_values_join(&v, &image, raster, 2, values);
         taken++;
@@ -231,8 +243,8 @@ static void check_raster(const struct type *t, enum drawing drawing, struct rng 
 {
     const struct bytes b = draw_all(t, drawing, false, r);
     const struct tsr_image image = image_of(t, false);
-    const struct bytes tsr = compress_bytes_by(
-        engine, b, &(struct tsr_source_options){.raster = &image}, &(struct tsr_coding){.path = TSR_PATH_PREDICT});
+    const struct bytes tsr = compress_bytes_by(engine, b, &(struct tsr_source_options){.raster = &image},
+                                               &(struct tsr_coding){.path = TSR_PATH_PREDICT});
     struct bytes restored;
     bool damaged;
     assert_int_equal(restore_bytes(engine, tsr.data, tsr.size, &restored, &damaged), TSR_OK);
