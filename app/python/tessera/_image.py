@@ -112,7 +112,7 @@ def describe(
     shape: tuple[int, ...], dtype: np.dtype[Any], bits: int | None, components: int | None, one_frame: bool
 ) -> _native.tsr_image:
     """The image of an array. one_frame: the array's frames become one, in which they lie below each other."""
-    if dtype != np.bool_ and dtype.kind not in "iu" and dtype not in (np.float32, np.float64):
+    if dtype != np.bool_ and dtype.kind not in "iu" and (dtype.kind != "f" or dtype.itemsize not in (4, 8)):
         raise TypeError(f"samples of {dtype} cannot be coded: bool, integers, float32 and float64 can")
     if one_frame and (dtype.kind == "f" or dtype.itemsize > 4):
         raise TypeError(f"samples of {dtype} cannot be coded as a frame: bool, and integers of 8, 16 and 32 bits can")
