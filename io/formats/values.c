@@ -2,6 +2,9 @@
 #include "values.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "io/nodes/values/find_slope.h"
 
 #include "transform/image.h"
 #include "transform/planes/raster_words.h"
@@ -68,6 +71,30 @@ static enum tsr_status see_all(struct tsr_input *input, uint64_t first, uint64_t
     return TSR_OK;
 }
 
+/* Looks whether single numbers that are no multiples of a step are rounded ones. */
+static enum tsr_status find_slope(struct tsr_input *input, uint64_t first, uint64_t size, struct tsr_values_seen *seen,
+                                  struct tsr_error *error)
+{
+    enum { CHUNK = 1 << 18 };
+    struct tsr_distinct *const distinct = calloc(1, sizeof *distinct);
+    uint8_t *const chunk = malloc(CHUNK);
+    struct tsr_values_seen other = {.values = seen->values};
+    enum tsr_status status = distinct && chunk ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for values");
+    other.values.listed = 0;
+    memset(other.values.list, 0, sizeof other.values.list);
+    while (status == TSR_OK && size > 0 && !distinct->are_more) {
+        const size_t now = size < CHUNK ? (size_t)size : CHUNK;
+        status = tsr_input_peek(input, first, chunk, now, error);
+        if (status == TSR_OK) tsr_add_distinct(distinct, &other, chunk, now / 4);
+        first += now;
+        size -= now;
+    }
+    if (status == TSR_OK && tsr_find_slope(distinct, &other)) *seen = other;
+    free(chunk);
+    free(distinct);
+    return status;
+}
+
 enum tsr_status tsr_find_values(struct tsr_input *input, struct tsr_header *header, const struct tsr_image *image,
                                 uint64_t first, struct tsr_error *error)
 {
@@ -84,6 +111,10 @@ enum tsr_status tsr_find_values(struct tsr_input *input, struct tsr_header *head
     free(chunk);
     TSR_TRY(status);
     tsr_set_values(header, image, &seen);
+    if (image->is_float && image->bits_allocated == 32 && header->image.bits_allocated == 32) {
+        TSR_TRY(find_slope(input, first, tsr_all_rasters(image), &seen, error));
+        tsr_set_values(header, image, &seen);
+    }
     if (tsr_has_values(header)) return TSR_OK;
     return tsr_fail(error, TSR_DECLINED, "it has %u components of 64 bits", image->components);
 }

@@ -70,16 +70,19 @@ static void see_float(struct tsr_values_seen *s, const struct tsr_number *n)
     see_number(s, n->is_negative ? -value : value);
 }
 
+bool tsr_list_value(struct tsr_values *v, uint64_t bits)
+{
+    for (uint32_t k = 0; k < v->listed; k++)
+        if (v->list[k] == bits) return true;
+    if (v->listed == TSR_LISTED_LIMIT) return false;
+    v->list[v->listed++] = bits;
+    return true;
+}
+
 /* A value that has a number of its own. */
 static void see_other(struct tsr_values_seen *s, uint64_t bits)
 {
-    struct tsr_values *const v = &s->values;
-    for (uint32_t k = 0; k < v->listed; k++)
-        if (v->list[k] == bits) return;
-    if (v->listed == TSR_LISTED_LIMIT)
-        s->is_ordered = true;
-    else
-        v->list[v->listed++] = bits;
+    if (!tsr_list_value(&s->values, bits)) s->is_ordered = true;
 }
 
 /* What is far from 0 is often a mark of its own. */
@@ -170,10 +173,12 @@ struct tsr_values tsr_values_of(const struct tsr_values_seen *s, struct tsr_imag
     struct tsr_values v = s->values;
     if (s->is_ordered) return ordered(&v, image);
     v.form = TSR_VALUES_SCALED;
-    v.step = s->step > 0 ? s->step : 1;
-    v.exponent = v.is_float ? s->exponent : 0;
-    struct range range = {0, 0};
-    if (s->has_numbers) range = count_from(s, &v);
+    struct range range = {s->low, s->high};
+    if (!s->is_rounded) {
+        v.step = s->step > 0 ? s->step : 1;
+        v.exponent = v.is_float ? s->exponent : 0;
+        range = s->has_numbers ? count_from(s, &v) : (struct range){0, 0};
+    }
     if (v.bits == 32 && range.high - range.low >= many) return ordered(&v, image);
     if (v.listed > 0) {
         const bool is_below = range.low < 0 || range.low >= v.listed;

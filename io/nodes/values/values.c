@@ -133,7 +133,7 @@ static void join_ordered(const struct tsr_values *v, const uint8_t *raster, size
 
 /* ---- Multiples of a step ------------------------------------------------------------------------------------ */
 
-/* The number of a value that is not listed. */
+/* The number of a value that is a multiple, and is not listed. */
 static bool number_of(const struct tsr_values *v, uint64_t bits, int64_t *number)
 {
     uint64_t whole = bits;
@@ -156,6 +156,37 @@ static bool number_of(const struct tsr_values *v, uint64_t bits, int64_t *number
     return true;
 }
 
+static uint64_t unlisted(const struct tsr_values *v, int64_t number)
+{
+    const uint64_t whole = v->step * (uint64_t)number + v->base;
+    if (!v->is_float) return whole;
+    const bool is_negative = whole >> 63;
+    return tsr_make_float(v->bits, is_negative, is_negative ? 0 - whole : whole, v->exponent);
+}
+
+/* The number of a value that is not listed: of a rounded multiple it is one of the nearest. */
+static bool number_near(const struct tsr_values *v, uint64_t bits, int64_t *number)
+{
+    struct tsr_number n;
+    if (!v->is_float || !tsr_take_float(v->bits, bits, &n)) return false;
+    const int shift = n.exponent - v->exponent;
+    if (shift > 62 || shift < -62 || (shift > 0 && n.magnitude >= (uint64_t)1 << (62 - shift))) return false;
+    const int64_t size = (int64_t)(shift < 0 ? n.magnitude >> -shift : n.magnitude << shift),
+                  above = (n.is_negative ? -size : size) - (int64_t)v->base;
+    if (v->step >> 62 || above / (int64_t)v->step > UINT32_MAX || above / (int64_t)v->step < -(int64_t)UINT32_MAX)
+        return false;
+    const int64_t near = above / (int64_t)v->step;
+    for (*number = near - 1; *number <= near + 1; ++*number)
+        if (unlisted(v, *number) == bits) return true;
+    return false;
+}
+
+bool tsr_has_number(const struct tsr_values *v, uint64_t bits)
+{
+    int64_t number;
+    return number_of(v, bits, &number) || number_near(v, bits, &number);
+}
+
 static bool find_listed(const struct tsr_values *v, uint64_t bits, int64_t *number)
 {
     for (uint32_t k = 0; k < v->listed; k++)
@@ -169,11 +200,7 @@ static bool find_listed(const struct tsr_values *v, uint64_t bits, int64_t *numb
 static uint64_t value_of(const struct tsr_values *v, int64_t number)
 {
     const int64_t listed = number - v->first;
-    if (listed >= 0 && listed < v->listed) return v->list[listed];
-    const uint64_t whole = v->step * (uint64_t)number + v->base;
-    if (!v->is_float) return whole;
-    const bool is_negative = whole >> 63;
-    return tsr_make_float(v->bits, is_negative, is_negative ? 0 - whole : whole, v->exponent);
+    return listed >= 0 && listed < v->listed ? v->list[listed] : unlisted(v, number);
 }
 
 static int64_t sample_of(const struct tsr_image *image, const uint8_t *raster, size_t i)
@@ -196,7 +223,8 @@ bool tsr_values_split(const struct tsr_values *v, const struct tsr_image *coded,
     for (size_t i = 0; i < count; i++) {
         const uint64_t bits = tsr_value_bits(v, bytes + i * width);
         int64_t number = 0;
-        if (!find_listed(v, bits, &number) && !number_of(v, bits, &number)) return false;
+        if (!find_listed(v, bits, &number) && !number_of(v, bits, &number) && !number_near(v, bits, &number))
+            return false;
         put(raster + i * sample, sample, false, (uint64_t)number);
     }
     return true;

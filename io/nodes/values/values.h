@@ -53,12 +53,19 @@ struct tsr_values tsr_values_in_order(struct tsr_image *image);
 /* What is known of the values seen so far. Begins as zeros, with values.bits, is_float, is_signed and big_endian. */
 struct tsr_values_seen {
     struct tsr_values values;
+    bool is_rounded; /* step, base and exponent are those of values, and low and high numbers: find_slope.h */
     bool has_numbers, has_exponent, is_ordered; /* is_ordered: they are no multiples of a step of 32 bits */
     int32_t exponent;
     int64_t first, low, high; /* in units of 2^exponent; unsigned ones less 2^63 */
     uint64_t step;            /* the greatest common divisor of differences */
 };
 void tsr_see_values(struct tsr_values_seen *seen, const uint8_t *bytes, size_t count);
+
+/* Lists a value. False: there are too many. */
+bool tsr_list_value(struct tsr_values *values, uint64_t bits);
+
+/* Whether a value with these bits is scaled, by a number. */
+bool tsr_has_number(const struct tsr_values *values, uint64_t bits);
 
 /* The values, and coded: the original's image becomes that of their samples. */
 struct tsr_values tsr_values_of(const struct tsr_values_seen *seen, struct tsr_image *image);

@@ -1,9 +1,10 @@
 /* Values of 32 and 64 bits: what form they get, that each bit of them comes back, and items of headers. VALUES.md. */
-#include "one_engine.h"
+#include "../one_engine.h"
 
 #include <float.h>
 #include <math.h>
 
+#include "io/nodes/values/find_slope.h"
 #include "io/nodes/values/float_bits.h"
 #include "io/nodes/values/values.h"
 #include "transform/image.h"
@@ -176,6 +177,43 @@ TEST(others)
     }
 }
 
+/* ---- Rounded multiples -------------------------------------------------------------------------------------- */
+
+static void check_slope(float slope, float base, int32_t low, bool is_found, struct rng *r)
+{
+    static struct tsr_distinct distinct;
+    struct tsr_values_seen seen = {.values = {.bits = 32, .is_float = true}};
+    struct tsr_image coded = image_of(&types[0], false);
+    uint8_t values[4 * COUNT_OF_VALUES], raster[4 * COUNT_OF_VALUES], back[4 * COUNT_OF_VALUES];
+    for (size_t i = 0; i < COUNT_OF_VALUES; i++) {
+        const float value = (float)((double)(low + (int32_t)rng_below(r, 600)) * slope + base);
+        put_bits(values + 4 * i, &types[0], false, i == 7 ? 0x7fc00000 : float_bits(&types[0], value));
+    }
+    memset(&distinct, 0, sizeof distinct);
+    tsr_add_distinct(&distinct, &seen, values, COUNT_OF_VALUES);
+    const bool found = tsr_find_slope(&distinct, &seen);
+    expect(found || !is_found, "%g n + %g is not found", (double)slope, (double)base);
+    if (!found) return;
+    const struct tsr_values v = tsr_values_of(&seen, &coded);
+    expect(coded.bits_allocated == 16 && v.listed == 1, "%g n + %g: %u bits", (double)slope, (double)base,
+           coded.bits_allocated);
+    expect(tsr_values_split(&v, &coded, values, COUNT_OF_VALUES, raster), "%g n + %g", (double)slope, (double)base);
+    tsr_values_join(&v, &coded, raster, COUNT_OF_VALUES, back);
+    expect(memcmp(back, values, sizeof back) == 0, "%g n + %g does not come back", (double)slope, (double)base);
+}
+
+/* Numbers n a + b, each of which was rounded, are whole numbers n of 16 bits. */
+TEST(slopes)
+{
+    struct rng r = {51};
+    for (int i = 0; i < 300; i++) {
+        const float slope = ldexpf((float)(1 + rng_below(&r, (1 << 24) - 1)), rng_between(&r, -60, 30));
+        check_slope(slope, 0, rng_between(&r, -700, 700), true, &r);
+        check_slope(slope, -1024 * slope, 0, true, &r);
+        check_slope(slope, slope * 0.3f, -300, false, &r);
+    }
+}
+
 /* ---- Rounding ----------------------------------------------------------------------------------------------- */
 
 /* The compiler's numbers are the witness: long double holds 64 bits, and a conversion of it rounds once. */
@@ -265,7 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_type),     cmocka_unit_test(others),  cmocka_unit_test(rounding),
-        cmocka_unit_test(damaged_items), cmocka_unit_test(rasters),
+        cmocka_unit_test(damaged_items), cmocka_unit_test(rasters), cmocka_unit_test(slopes),
     };
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }

@@ -1,5 +1,5 @@
 /* Tables in blobs: what is found, what comes back, and lists that do not fit. GROUND.md 8. */
-#include "one_engine.h"
+#include "../one_engine.h"
 
 #include "io/bytes/tables.h"
 
