@@ -139,15 +139,16 @@ struct tsr_image {
     uint32_t columns, rows; /* 1 .. 65535 each */
     uint32_t frames;        /* 1 .. 2^31 - 1 */
     uint8_t components;     /* 1 .. 4 */
-    uint8_t bits_allocated; /* 1, 8, 16 or 32 */
+    uint8_t bits_allocated; /* 1, 8, 16 or 32; of files and arrays 64, too */
     uint8_t bits_stored;    /* 1 .. bits_allocated */
     uint8_t high_bit;       /* bits_stored - 1 .. bits_allocated - 1 */
     bool is_signed;         /* samples are two's complement */
     bool planar;            /* components one after the other within a frame, instead of interleaved */
-    bool big_endian;        /* of 16 and 32 bits */
+    bool big_endian;        /* of 16, 32 and 64 bits */
     bool swapped;           /* of 1 and 8 bits: bytes are exchanged in pairs (big-endian OW) */
     bool exact_only;        /* palette indices and the like: never coded with loss */
-    uint8_t reserved[15];   /* 0: what is not is TSR_ERROR_USAGE */
+    bool is_float;          /* of files and arrays, 32 and 64 bits: IEEE 754 numbers, never coded with loss */
+    uint8_t reserved[14];   /* 0: what is not is TSR_ERROR_USAGE */
     uint32_t
         stacked_rows; /* 0; or the frame is several images of this many rows below each other, cut like one of them */
 };
@@ -799,6 +800,11 @@ struct tsr_info {
     /* Of a video whose chroma has fewer samples: its size, and 420 or 422; of all else 0. Its image is a raster of luma
      * and, below that, both planes of chroma. */
     uint32_t video_columns, video_rows, video_chroma;
+    /* Of floating-point samples and those of 64 bits: bits of the whole numbers that stand for them, 8, 16 or 32; or,
+     * where coded_in_order is set, their own bits in the order of their values are coded. 0: samples are coded as they
+     * are. */
+    uint32_t coded_bits;
+    bool coded_in_order;
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

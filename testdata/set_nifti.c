@@ -18,26 +18,34 @@ struct nifti {
     int version;
     bool big_endian, has_extension;
     int intent;
+    int exponent; /* of types 16 and 64: samples are whole multiples of 2^exponent; else REAL */
 };
+enum { REAL = 99 }; /* all bits of a fraction are in use */
 
 static const struct nifti files[] = {
-    {"u8", paint_texture, 255, 40, 30, 4, 0, 2, 1, 8, 1, false, false, 0},
-    {"u8_labels", paint_segments, 1, 60, 50, 4, 0, 2, 1, 8, 1, false, false, LABELS},
-    {"i8", paint_signed, 127, 40, 30, 4, 0, 256, 1, 8, 1, true, false, 0},
-    {"i16", paint_ct, 2047, 144, 128, 3, 0, 4, 1, 16, 1, false, false, 0},
-    {"i16_big", paint_ct, 2047, 144, 128, 3, 0, 4, 1, 16, 1, true, true, 0},
-    {"i16_volumes", paint_mr, 1000, 64, 60, 5, 3, 4, 1, 16, 1, false, false, 0},
-    {"u16", paint_texture, 65535, 70, 60, 2, 0, 512, 1, 16, 1, false, true, 0},
-    {"u16_big", paint_texture, 65535, 70, 60, 2, 0, 512, 1, 16, 2, true, false, 0},
-    {"i32", paint_signed, 1 << 20, 40, 40, 3, 0, 8, 1, 32, 1, false, false, 0},
-    {"i32_big", paint_signed, 1 << 20, 40, 40, 3, 0, 8, 1, 32, 2, true, false, 0},
-    {"u32", paint_dose, 0x7fffffff, 40, 40, 3, 0, 768, 1, 32, 2, false, false, 0},
-    {"rgb24", paint_landscape, 255, 50, 40, 2, 0, 128, 3, 8, 1, false, false, 0},
-    {"rgba32", paint_landscape, 255, 50, 40, 2, 0, 2304, 4, 8, 2, true, true, 0},
-    {"version_2", paint_mr, 4095, 150, 120, 3, 0, 4, 1, 16, 2, false, true, 0},
+    {"u8", paint_texture, 255, 40, 30, 4, 0, 2, 1, 8, 1, false, false, 0, 0},
+    {"u8_labels", paint_segments, 1, 60, 50, 4, 0, 2, 1, 8, 1, false, false, LABELS, 0},
+    {"i8", paint_signed, 127, 40, 30, 4, 0, 256, 1, 8, 1, true, false, 0, 0},
+    {"i16", paint_ct, 2047, 144, 128, 3, 0, 4, 1, 16, 1, false, false, 0, 0},
+    {"i16_big", paint_ct, 2047, 144, 128, 3, 0, 4, 1, 16, 1, true, true, 0, 0},
+    {"i16_volumes", paint_mr, 1000, 64, 60, 5, 3, 4, 1, 16, 1, false, false, 0, 0},
+    {"u16", paint_texture, 65535, 70, 60, 2, 0, 512, 1, 16, 1, false, true, 0, 0},
+    {"u16_big", paint_texture, 65535, 70, 60, 2, 0, 512, 1, 16, 2, true, false, 0, 0},
+    {"i32", paint_signed, 1 << 20, 40, 40, 3, 0, 8, 1, 32, 1, false, false, 0, 0},
+    {"i32_big", paint_signed, 1 << 20, 40, 40, 3, 0, 8, 1, 32, 2, true, false, 0, 0},
+    {"u32", paint_dose, 0x7fffffff, 40, 40, 3, 0, 768, 1, 32, 2, false, false, 0, 0},
+    {"rgb24", paint_landscape, 255, 50, 40, 2, 0, 128, 3, 8, 1, false, false, 0, 0},
+    {"rgba32", paint_landscape, 255, 50, 40, 2, 0, 2304, 4, 8, 2, true, true, 0, 0},
+    {"f32", paint_mr, 4095, 64, 60, 3, 0, 16, 1, 32, 1, false, false, 0, 0},
+    {"f32_real", paint_mr, 4095, 64, 60, 3, 0, 16, 1, 32, 1, true, false, 0, REAL},
+    {"f64_quarters", paint_mr, 4095, 64, 60, 3, 0, 64, 1, 64, 2, true, true, 0, -2},
+    {"f64_real", paint_mr, 4095, 40, 30, 3, 0, 64, 1, 64, 1, false, false, 0, REAL},
+    {"i64", paint_mr, 4095, 64, 60, 3, 0, 1024, 1, 64, 1, false, false, 0, 0},
+    {"u64_big", paint_mr, 4095, 64, 60, 3, 0, 1280, 1, 64, 1, true, false, 0, 0},
+    {"version_2", paint_mr, 4095, 150, 120, 3, 0, 4, 1, 16, 2, false, true, 0, 0},
 };
 
-static const struct nifti small = {"", paint_mr, 4095, 64, 60, 3, 0, 4, 1, 16, 1, false, false, 0};
+static const struct nifti small = {"", paint_mr, 4095, 64, 60, 3, 0, 4, 1, 16, 1, false, false, 0, 0};
 
 static void put_number(uint8_t *to, int bytes, bool big_endian, uint64_t value)
 {
@@ -78,6 +86,24 @@ static void put_header(struct bytes *b, const struct nifti *n)
     bytes_put(b, extension, sizeof extension);
 }
 
+/* The bits of shade * 2^exponent; a shade of 0 is no number. */
+static uint64_t float_of(const struct nifti *n, int32_t shade, uint32_t place)
+{
+    const bool is_single = n->type == 16;
+    const uint32_t noise = place * 2654435761u;
+    if (shade == 0) return is_single ? 0x7fc00001u : 0x7ff8000000000001u;
+    const uint32_t single = single_of((uint32_t)shade), exponent = single >> 23, fraction = single & 0x7fffff;
+    const uint64_t scaled = exponent + (uint32_t)(n->exponent == REAL ? 0 : n->exponent);
+    if (is_single) return (scaled << 23 | fraction) ^ (n->exponent == REAL ? noise >> 21 : 0);
+    return ((scaled + 1023 - 127) << 52 | (uint64_t)fraction << 29) ^ (n->exponent == REAL ? noise : 0);
+}
+
+static uint64_t bits_of(const struct nifti *n, int32_t shade, uint32_t place)
+{
+    if (n->type == 16 || n->type == 64) return float_of(n, shade, place);
+    return (uint64_t)(int64_t)shade + (n->type == 1280 ? (uint64_t)1 << 40 : n->type == 1024 ? (uint64_t)-1000 : 0);
+}
+
 static void put_samples(struct bytes *b, const struct nifti *n)
 {
     const int frames = n->slices * (n->volumes ? n->volumes : 1), count = n->columns * n->rows;
@@ -86,9 +112,9 @@ static void put_samples(struct bytes *b, const struct nifti *n)
     for (int f = 0; f < frames; f++)
         for (int i = 0; i < count; i++)
             for (int c = 0; c < n->components; c++) {
-                const uint32_t sample = (uint32_t)planes[f * n->components + c].shades[i];
+                const uint64_t sample = bits_of(n, planes[f * n->components + c].shades[i], (uint32_t)(f * count + i));
                 for (int k = 0, last = n->bits - 8; k <= last; k += 8)
-                    bytes_put_u8(b, sample >> (n->big_endian ? last - k : k));
+                    bytes_put_u8(b, (uint32_t)(sample >> (n->big_endian ? last - k : k)));
             }
     planes_free(planes, n->components * frames);
 }
@@ -107,7 +133,7 @@ static void make_refused(void)
         int at, bytes;
         uint64_t value;
     } wrong[] = {
-        {"float32", 70, 2, 16},
+        {"float128", 70, 2, 1536},
         {"complex64", 70, 2, 32},
         {"type_unknown", 70, 2, 7},
         {"no_dimensions", 40, 2, 0},
@@ -168,12 +194,13 @@ static void put_member(struct bytes *b, const uint8_t *plain, size_t size, bool 
 
 static void make_gzip(void)
 {
-    static const struct nifti larger = {"", paint_mr, 4095, 144, 128, 3, 0, 4, 1, 16, 1, true, true, 0},
-                              few = {"", paint_texture, 255, 40, 30, 4, 0, 2, 1, 8, 2, false, false, 0};
-    const struct nifti *const volumes[] = {&small, &larger, &few};
-    static const char *const names[] = {"small", "larger", "few"};
+    static const struct nifti larger = {"", paint_mr, 4095, 144, 128, 3, 0, 4, 1, 16, 1, true, true, 0, 0},
+                              few = {"", paint_texture, 255, 40, 30, 4, 0, 2, 1, 8, 2, false, false, 0, 0},
+                              floats = {"", paint_mr, 1000, 64, 60, 3, 0, 16, 1, 32, 1, false, false, 0, 0};
+    const struct nifti *const volumes[] = {&small, &larger, &few, &floats};
+    static const char *const names[] = {"small", "larger", "few", "f32"};
     struct bytes b = {0}, plain = {0};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         put_nifti(&plain, volumes[i]);
         put_member(&b, plain.data, plain.size, i == 1, false);
         bytes_save(&b, CODED, "nifti/%s.nii.gz", names[i]);

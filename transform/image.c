@@ -1,4 +1,6 @@
 /* Images and codings: limits, sizes, names. */
+#include "image.h"
+
 #include "status.h"
 
 /* What a later version may know does not count here: it is refused, never ignored. */
@@ -14,7 +16,8 @@ uint64_t tsr_frame_bits(const struct tsr_image *image)
     return (uint64_t)image->columns * image->rows * image->components * image->bits_allocated;
 }
 
-enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error *error)
+/* takes_values: samples may be floating-point numbers, or have 64 bits. */
+static enum tsr_status check_image(const struct tsr_image *image, bool takes_values, struct tsr_error *error)
 {
     if (!image) return tsr_fail(error, TSR_ERROR_USAGE, "image is NULL");
     const int bits = image->bits_allocated;
@@ -25,12 +28,15 @@ enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error 
         return tsr_fail(error, TSR_ERROR_LIMIT, "%u frames are outside 1 to %d", image->frames, INT32_MAX);
     if (image->components < 1 || image->components > 4)
         return tsr_fail(error, TSR_ERROR_LIMIT, "%u components are outside 1 to 4", image->components);
-    if (bits != 1 && bits != 8 && bits != 16 && bits != 32)
+    if (bits != 1 && bits != 8 && bits != 16 && bits != 32 && !(takes_values && bits == 64))
         return tsr_fail(error, TSR_ERROR_LIMIT, "%d bits allocated: 1, 8, 16 or 32 are possible", bits);
     if (image->bits_stored < 1 || image->bits_stored > bits || image->high_bit >= bits ||
         image->high_bit + 1 < image->bits_stored)
         return tsr_fail(error, TSR_ERROR_USAGE, "%u bits stored below bit %u do not fit %d bits allocated",
                         image->bits_stored, image->high_bit, bits);
+    if ((image->is_float && bits < 32) || ((image->is_float || bits == 64) && image->bits_stored < bits))
+        return tsr_fail(error, TSR_ERROR_USAGE, "%u bits stored of %d are not possible for %s", image->bits_stored,
+                        bits, image->is_float ? "floating-point samples" : "samples of 64 bits");
     const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
     if (samples > TSR_FRAME_SAMPLES_LIMIT)
         return tsr_fail(error, TSR_ERROR_LIMIT, "a frame of %llu samples is over the limit of %llu",
@@ -45,6 +51,18 @@ enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error 
         return tsr_fail(error, TSR_ERROR_USAGE,
                         "reserved bytes of an image are not 0: begin with a structure of zeros");
     return TSR_OK;
+}
+
+enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error *error)
+{
+    return check_image(image, true, error);
+}
+
+enum tsr_status tsr_check_coded_image(const struct tsr_image *image, struct tsr_error *error)
+{
+    TSR_TRY(check_image(image, false, error));
+    if (!image->is_float) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_USAGE, "floating-point samples are coded in files alone");
 }
 
 int32_t tsr_lowest_qp(int bits_stored)

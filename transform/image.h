@@ -4,6 +4,9 @@
 
 #include "app/tessera.h"
 
+/* As tsr_check_image, of an image whose samples an engine codes: they are integers of at most 32 bits. */
+enum tsr_status tsr_check_coded_image(const struct tsr_image *image, struct tsr_error *error);
+
 /* Bytes of a frame's raster. */
 static inline size_t tsr_raster_bytes(const struct tsr_image *image)
 {

@@ -211,8 +211,9 @@ static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_so
     const bool is_png = tsr_makes_png(header) && (header->exact || whole <= SMALL_PNG);
     const uint64_t little = is_png ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
     const bool is_refused = source->blob_size[TSR_BLOB_RESIDUES] > whole;
-    /* streams that are units, and frames of a video, may repeat each other, which general compression sees */
-    const bool may_repeat = tsr_are_units(header) || (tsr_has_planes(header) && header->image.frames > 1),
+    /* streams that are units, frames of a video and values may repeat each other, which general compression sees */
+    const bool may_repeat = tsr_are_units(header) || (tsr_has_planes(header) && header->image.frames > 1) ||
+                            (tsr_has_values(header) && !tsr_is_deflated(header)),
                is_surely_less = most <= little && !is_refused && !may_repeat;
     if (!tsr_has_frames(header) || is_surely_less) return TSR_OK;
     const enum tsr_status status = measure_verbatim(engine, source, most, instead, error);

@@ -55,7 +55,6 @@ static void describe_video(const struct tsr_header *header, struct tsr_info *inf
 enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_info *info, struct tsr_error *error)
 {
     const struct tsr_header *header = tsr_container_header(reader);
-    const struct tsr_image *image = &header->image;
     struct tsr_told_loss loss;
     struct tsr_proof proof;
     memset(info, 0, sizeof *info);
@@ -68,7 +67,9 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->has_image = tsr_has_frames(header);
     if (!info->has_image) snprintf(info->reason, sizeof info->reason, "%s", tsr_reason_of(header));
     info->files = tsr_has_inner(header) ? header->inner : 0;
-    info->image = *image;
+    info->image = tsr_original_image(header);
+    info->coded_bits = tsr_has_values(header) ? header->image.bits_allocated : 0;
+    info->coded_in_order = header->values.form == TSR_VALUES_ORDERED;
     describe_video(header, info);
     info->units = tsr_container_units(reader);
     info->coding = header->coding;

@@ -235,7 +235,7 @@ uint64_t tsr_most_tiles(const struct tsr_image *image)
 
 size_t tsr_encode_bound(const struct tsr_image *image)
 {
-    if (!image || tsr_check_image(image, NULL) != TSR_OK) return 0;
+    if (!image || tsr_check_coded_image(image, NULL) != TSR_OK) return 0;
     const size_t samples = (size_t)image->columns * image->rows, planes = (size_t)tsr_image_planes(image);
     return planes * 2 * samples + ((size_t)tsr_most_tiles(image) + 1) * 5 * (planes + 1) + TSR_FRAME_MODEL_LIMIT;
 }
@@ -328,7 +328,7 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
     TSR_TRY(tsr_check_pointer(raster, "raster", error));
     TSR_TRY(tsr_check_pointer(payload, "payload", error));
     TSR_TRY(tsr_check_pointer(size, "size", error));
-    TSR_TRY(tsr_check_image(image, error));
+    TSR_TRY(tsr_check_coded_image(image, error));
     struct tsr_coding resolved = *coding;
     TSR_TRY(tsr_resolve_coding(&resolved, error));
     TSR_TRY(tsr_check_coding(image, &resolved, error));
@@ -416,7 +416,7 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
     TSR_TRY(tsr_check_pointer(image, "image", error));
     TSR_TRY(tsr_check_pointer(raster, "raster", error));
     if (size > 0) TSR_TRY(tsr_check_pointer(payload, "payload", error));
-    TSR_TRY(tsr_check_image(image, error));
+    TSR_TRY(tsr_check_coded_image(image, error));
     const struct tsr_call call = {.run = decode_frame,
                                   .engine = engine,
                                   .image = image,

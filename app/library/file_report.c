@@ -41,7 +41,7 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
                                         : tsr_reason_of(header));
         return;
     }
-    const struct tsr_image *image = &header->image;
+    const struct tsr_image original = tsr_original_image(header), *const image = &original;
     report->image = *image;
     report->coding = header->coding;
     report->samples = tsr_all_samples(image);

@@ -56,7 +56,9 @@ static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_h
     if (!header) return need->held + blobs;
     const struct tsr_image *const image = &header->image;
     uint64_t bytes = need->held + blobs + index_memory(image, input_bytes) + unit_memory(header, need);
-    if (image->bits_allocated == 1) bytes += tsr_raster_bytes(image) + 2; /* a window over samples */
+    const struct tsr_image original = tsr_original_image(header);
+    if (image->bits_allocated == 1 || tsr_has_values(header)) /* a window over samples */
+        bytes += tsr_raster_bytes(&original) + 2;
     if (!coding->lossy) return bytes;
     const struct tsr_engine_ops *const ops = engine->ops; /* what is read again: a frame, from its payload */
     const struct tsr_kept_ranges *const kept = &header->kept;

@@ -109,9 +109,9 @@ static void spread(const struct rows *rows, const uint8_t *raster, uint8_t *out)
 
 /* ---- Calls ------------------------------------------------------------------------------------------------ */
 
-/* The raster of what was asked for, without gaps. container: NULL of an original. */
-static enum tsr_status read_raster(const struct tsr_call *call, struct tsr_container_reader *container,
-                                   const struct tsr_image *image, uint8_t *out)
+/* The samples of what was asked for, without gaps. container: NULL of an original. */
+static enum tsr_status read_samples(const struct tsr_call *call, struct tsr_container_reader *container,
+                                    const struct tsr_image *image, uint8_t *out)
 {
     struct tsr_reader *const r = call->reader;
     const uint8_t *raster;
@@ -121,6 +121,23 @@ static enum tsr_status read_raster(const struct tsr_call *call, struct tsr_conta
     TSR_TRY(tsr_reader_raster(r, call->frame, &raster, call->error));
     tsr_cut_region(image, raster, call->region, out);
     return TSR_OK;
+}
+
+/* The same, as the original has them. count: samples of the image in it. */
+static enum tsr_status read_raster(const struct tsr_call *call, struct tsr_container_reader *container,
+                                   const struct tsr_header *header, size_t count, uint8_t *out)
+{
+    if (!tsr_has_values(header)) return read_samples(call, container, &header->image, out);
+    const size_t size = count * header->image.components * (header->image.bits_allocated / 8);
+    uint8_t *const samples = malloc(size + 1);
+    if (!samples) return tsr_fail(call->error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", size);
+    const enum tsr_status status = read_samples(call, container, &header->image, samples);
+    const size_t values = header->values.form == TSR_VALUES_ORDERED && header->values.bits == 64
+                              ? count
+                              : count * header->image.components;
+    if (status == TSR_OK) tsr_values_join(&header->values, &header->image, samples, values, out);
+    free(samples);
+    return status;
 }
 
 static enum tsr_status check_region(const struct tsr_image *image, const struct tsr_region *region,
@@ -140,18 +157,20 @@ static enum tsr_status read_rows(const struct tsr_call *call, struct tsr_contain
     const struct tsr_region *const region = call->region;
     struct tsr_image image;
     struct rows rows;
-    TSR_TRY(tsr_reader_image_of(
-        call->reader, container ? tsr_container_header(container) : &call->reader->original->header, &image, error));
+    const struct tsr_header *const header =
+        container ? tsr_container_header(container) : &call->reader->original->header;
+    TSR_TRY(tsr_reader_image_of(call->reader, header, &image, error));
     if (call->frame >= image.frames)
         return tsr_fail(error, TSR_ERROR_USAGE, "there is no frame %u: the image has %u, counted from 0", call->frame,
                         image.frames);
     if (region) TSR_TRY(check_region(&image, region, error));
-    TSR_TRY(lay_rows(&image, region ? region->columns : image.columns, region ? region->rows : image.rows,
-                     image.swapped && !region, call, &rows));
-    if (rows.distance == 0) return read_raster(call, container, &image, call->out);
+    const uint32_t columns = region ? region->columns : image.columns, lines = region ? region->rows : image.rows;
+    TSR_TRY(lay_rows(&image, columns, lines, image.swapped && !region, call, &rows));
+    const size_t count = (size_t)columns * lines;
+    if (rows.distance == 0) return read_raster(call, container, header, count, call->out);
     uint8_t *const raster = malloc(rows.whole + 1);
     if (!raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", rows.whole);
-    const enum tsr_status status = read_raster(call, container, &image, raster);
+    const enum tsr_status status = read_raster(call, container, header, count, raster);
     if (status == TSR_OK) spread(&rows, raster, call->out);
     free(raster);
     return status;

@@ -308,7 +308,7 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     info->promise = tsr_promise_of(header);
     info->has_image = tsr_has_frames(header);
     memcpy(info->reason, header->reason, sizeof info->reason);
-    info->image = header->image;
+    info->image = tsr_original_image(header);
     for (uint32_t f = 0; r->original->units && f < header->image.frames; f++) info->units += r->original->units[f];
     info->file_bytes = info->original_bytes = tsr_input_size(r->input);
     info->max_error = -1;
@@ -347,7 +347,7 @@ enum tsr_status tsr_reader_image_of(const struct tsr_reader *r, const struct tsr
 {
     if (!tsr_has_frames(header))
         return tsr_fail(error, TSR_ERROR_USAGE, "%s has no image that can be read: %s", r->name, tsr_reason_of(header));
-    *image = header->image;
+    *image = tsr_original_image(header);
     return TSR_OK;
 }
 

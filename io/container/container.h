@@ -87,7 +87,13 @@ enum tsr_status tsr_container_put_long_blob(struct tsr_container_writer *writer,
 
 /* Appends a blob's section whose content is stored already, by a method without a distance. size: bytes of the content
  * after decompression. */
-enum tsr_blob_method { TSR_BLOB_RAW = 0, TSR_BLOB_ZSTD = 1, TSR_BLOB_ZSTD_AFTER = 2, TSR_BLOB_ZSTD_KNOWN = 3 };
+enum tsr_blob_method {
+    TSR_BLOB_RAW = 0,
+    TSR_BLOB_ZSTD = 1,
+    TSR_BLOB_ZSTD_AFTER = 2,
+    TSR_BLOB_ZSTD_KNOWN = 3,
+    TSR_BLOB_TABLES = 4
+};
 enum tsr_status tsr_container_put_stored(struct tsr_container_writer *writer, enum tsr_blob blob,
                                          enum tsr_blob_method method, uint64_t size, struct tsr_piece stored,
                                          struct tsr_error *error);

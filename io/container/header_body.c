@@ -4,6 +4,7 @@
 
 #include "section.h"
 #include "transform/coder.h"
+#include "transform/image.h"
 
 enum { ROOM_BYTES = 9, FILES_BYTES = 5 }; /* the most that a writer needs which does not know the numbers yet */
 enum { EXACT = 1, LOSSY = 2, ITEMS = 4 }; /* flags of the header */
@@ -193,7 +194,7 @@ static enum tsr_status get_coded_header(struct tsr_cursor *c, struct tsr_header 
     if (tsr_is_spliced(header) && !header->exact && header->image.bits_allocated == 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "samples of one bit must restore to the original, which the header denies");
-    const enum tsr_status status = tsr_check_image(&header->image, error);
+    const enum tsr_status status = tsr_check_coded_image(&header->image, error);
     if (status != TSR_ERROR_USAGE) return status;
     if (error) error->status = TSR_ERROR_CORRUPT; /* the error is the file's, not the caller's */
     return TSR_ERROR_CORRUPT;

@@ -1,5 +1,6 @@
 /* Items of a header: time of modification and permissions of the original; what looks damaged in it; the range of its
- * values; kept ranges; the least weight of a frame's errors; windows; the head that units share. FORMAT.md 3.9. */
+ * values; kept ranges; the least weight of a frame's errors; windows; the head that units share; values. FORMAT.md 3.9.
+ */
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
@@ -211,6 +212,20 @@ static bool get_shared_head(struct tsr_cursor *c, struct tsr_header *header)
     return true;
 }
 
+/* ---- Values ------------------------------------------------------------------------------------------------- */
+
+static size_t put_values(uint8_t *out, const struct tsr_header *header)
+{
+    return tsr_put_values(out, &header->values);
+}
+
+/* Only prefix, rasters and suffix of an exact file are made of values, deflated or not. */
+static bool get_values(struct tsr_cursor *c, struct tsr_header *header)
+{
+    return tsr_may_have_values(header) && tsr_get_values(c, &header->values) &&
+           tsr_values_fit(&header->values, &header->image);
+}
+
 /* ---- All of them -------------------------------------------------------------------------------------------- */
 
 /* In ascending order of their tags. An item with an odd tag must be known to a reader. put writes the value, and
@@ -226,7 +241,8 @@ static const struct item {
              {7, tsr_has_kept, put_kept, get_kept},
              {8, has_weight, put_weight, get_weight},
              {9, has_windows, put_windows, get_windows},
-             {11, has_shared_head, put_shared_head, get_shared_head}};
+             {11, has_shared_head, put_shared_head, get_shared_head},
+             {13, tsr_has_values, put_values, get_values}};
 enum { ITEMS = sizeof items / sizeof items[0] };
 
 bool tsr_has_items(const struct tsr_header *header)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "container_reader.h"
+#include "io/bytes/tables.h"
 #include "io/bytes/zstd_contexts.h"
 #include "io/recipe/standard.h"
 
@@ -75,7 +76,7 @@ enum tsr_status tsr_read_blob(struct tsr_container_reader *r, size_t number, str
     get_head(&c, b);
     b->bytes = body + c.at;
     b->stored = body_size - c.at;
-    if (!c.bad && (b->blob >= TSR_BLOB_COUNT || b->method > TSR_BLOB_ZSTD_KNOWN))
+    if (!c.bad && (b->blob >= TSR_BLOB_COUNT || b->method > TSR_BLOB_TABLES))
         return tsr_fail_at(error, TSR_ERROR_VERSION, place->offset,
                            "blob %u or its method %u is unknown to this program", b->blob, b->method);
     if (c.bad || b->size > TSR_BLOB_CHUNK || b->size == 0)
@@ -83,7 +84,7 @@ enum tsr_status tsr_read_blob(struct tsr_container_reader *r, size_t number, str
                            TSR_BLOB_CHUNK);
     const bool good = b->method == TSR_BLOB_RAW          ? b->stored == b->size
                       : b->method == TSR_BLOB_ZSTD_AFTER ? b->distance > 0
-                      : b->method == TSR_BLOB_ZSTD_KNOWN ? b->blob == TSR_BLOB_PREFIX
+                      : b->method >= TSR_BLOB_ZSTD_KNOWN ? b->blob == TSR_BLOB_PREFIX
                                                          : b->method == TSR_BLOB_ZSTD;
     if (!good)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob of method %u and %zu bytes is not valid",
@@ -96,9 +97,15 @@ static enum tsr_status unpack_blob(const struct tsr_place *place, const struct t
                                    const struct base *base, uint8_t *out, struct tsr_error *error)
 {
     size_t known_size = 0;
-    const uint8_t *const known = b->method == TSR_BLOB_ZSTD_KNOWN ? tsr_standard_base(&known_size) : NULL;
+    const uint8_t *const known = b->method >= TSR_BLOB_ZSTD_KNOWN ? tsr_standard_base(&known_size) : NULL;
+    struct tsr_cursor stored = {b->bytes, b->stored, 0, false};
+    struct tsr_tables tables = {.count = 0};
+    if (b->method == TSR_BLOB_TABLES && !tsr_get_tables(&stored, b->size, &tables))
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset,
+                           "the blob at byte %llu has tables that do not fit it", (unsigned long long)place->offset);
     const enum tsr_status status = tsr_zstd_decompress(base ? base->bytes : known, base ? base->size : known_size,
-                                                       b->bytes, b->stored, out, b->size);
+                                                       b->bytes + stored.at, b->stored - stored.at, out, b->size);
+    if (status == TSR_OK) tsr_tables_join(&tables, out);
     if (status == TSR_ERROR_LIMIT) return tsr_fail(error, status, "no memory to decompress %zu bytes", b->size);
     if (status == TSR_ERROR_VERSION)
         return tsr_fail_at(error, status, place->offset,

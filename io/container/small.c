@@ -174,9 +174,11 @@ static bool get_parts(struct tsr_cursor *c, struct tsr_small *small)
 static enum tsr_status put_blob_part(struct tsr_container_writer *w, uint8_t type, struct tsr_cursor part,
                                      struct tsr_error *error)
 {
-    const bool is_known = type == TSR_SMALL_KNOWN, is_raw = type % 2 == 0 && !is_known;
+    const bool is_known = type >= TSR_SMALL_KNOWN, is_raw = type % 2 == 0 && !is_known;
     const enum tsr_blob blob = is_known ? TSR_BLOB_PREFIX : (enum tsr_blob)(type / 2);
-    const enum tsr_blob_method method = is_known ? TSR_BLOB_ZSTD_KNOWN : is_raw ? TSR_BLOB_RAW : TSR_BLOB_ZSTD;
+    const enum tsr_blob_method method = is_known ? (enum tsr_blob_method)(TSR_BLOB_ZSTD_KNOWN + type - TSR_SMALL_KNOWN)
+                                        : is_raw ? TSR_BLOB_RAW
+                                                 : TSR_BLOB_ZSTD;
     const uint64_t size = is_raw ? part.size : tsr_get_varint(&part);
     const struct tsr_piece stored = {part.bytes + part.at, part.size - part.at};
     if (part.bad) return fail(error);

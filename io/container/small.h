@@ -28,17 +28,19 @@ void tsr_small_free(struct tsr_small *small);
 enum tsr_status tsr_small_add(struct tsr_small *small, uint8_t type, const struct tsr_piece *pieces, int count,
                               size_t limit, bool *fits, struct tsr_error *error);
 
-enum { TSR_SMALL_KNOWN = 6 }; /* the type of a prefix that is compressed after known bytes: the last one of a blob */
+/* Types of a prefix that is compressed after known bytes, the second with tables: the last ones of a blob. */
+enum { TSR_SMALL_KNOWN = 6, TSR_SMALL_TABLES = 7 };
 
 static inline bool tsr_small_is_blob(uint8_t type)
 {
-    return type <= TSR_SMALL_KNOWN;
+    return type <= TSR_SMALL_TABLES;
 }
 
 /* The part's type of a blob that is stored by one of the methods without a distance. */
 static inline uint8_t tsr_small_blob(enum tsr_blob blob, enum tsr_blob_method method)
 {
-    return method == TSR_BLOB_ZSTD_KNOWN ? TSR_SMALL_KNOWN : (uint8_t)(2 * blob + (method == TSR_BLOB_ZSTD));
+    if (method >= TSR_BLOB_ZSTD_KNOWN) return (uint8_t)(TSR_SMALL_KNOWN + (method - TSR_BLOB_ZSTD_KNOWN));
+    return (uint8_t)(2 * blob + (method == TSR_BLOB_ZSTD));
 }
 
 /* Bytes of the parts that are no blobs. */

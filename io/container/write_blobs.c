@@ -4,6 +4,7 @@
 
 #include "container_writer.h"
 #include "long_blob.h"
+#include "io/bytes/tables.h"
 #include "io/bytes/zstd_contexts.h"
 #include "io/recipe/standard.h"
 
@@ -82,6 +83,52 @@ static struct tsr_piece known_of(const struct tsr_container_writer *w, enum tsr_
     return known;
 }
 
+/* The chunk with its tables as differences, behind a list of these: *made of *bytes, which the caller frees. 0: it has
+ * no tables, or is too long to look. */
+static enum tsr_status compress_tables(struct tsr_container_writer *w, const struct tsr_piece *base,
+                                       const uint8_t *chunk, size_t size, uint8_t **bytes, size_t *made,
+                                       struct tsr_error *error)
+{
+    enum { LONGEST = 1 << 20 };
+    struct tsr_tables tables = {.count = 0};
+    *bytes = NULL;
+    *made = 0;
+    if (base->size > 0 && size <= LONGEST) tsr_find_tables(chunk, size, &tables);
+    if (tables.count == 0) return TSR_OK;
+    const size_t bound = tsr_zstd_bound(size);
+    *bytes = malloc(TSR_TABLES_HEAD + (bound > size ? bound : size));
+    if (!*bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
+    memcpy(*bytes, chunk, size);
+    tsr_tables_split(&tables, *bytes);
+    size_t compressed;
+    TSR_TRY(compress_chunk(w, base, *bytes, size, &compressed, error));
+    const size_t head = tsr_put_tables(*bytes, &tables);
+    memcpy(*bytes + head, w->compressed, compressed);
+    *made = head + compressed;
+    return TSR_OK;
+}
+
+/* The first chunk of a DICOM header, or another one, in the shortest way. */
+static enum tsr_status put_chunk(struct tsr_container_writer *w, enum tsr_blob blob, const struct tsr_piece *base,
+                                 struct tsr_piece plain, struct tsr_error *error)
+{
+    enum { LEAST_GAIN = 32 };
+    uint8_t *other;
+    size_t made = 0, made_other;
+    enum tsr_status status = compress_tables(w, base, plain.bytes, plain.size, &other, &made_other, error);
+    if (status == TSR_OK) status = compress_chunk(w, base, plain.bytes, plain.size, &made, error);
+    const struct tsr_piece compressed = {w->compressed, made}, tables = {other, made_other};
+    const size_t least = made < plain.size ? made : plain.size;
+    if (status == TSR_OK && made_other > 0 && made_other + LEAST_GAIN < least)
+        status = tsr_container_put_stored(w, blob, TSR_BLOB_TABLES, plain.size, tables, error);
+    else if (status == TSR_OK && base->size > 0 && made < plain.size)
+        status = tsr_container_put_stored(w, blob, TSR_BLOB_ZSTD_KNOWN, plain.size, compressed, error);
+    else if (status == TSR_OK)
+        status = tsr_container_put_chunk(w, blob, plain, compressed, error);
+    free(other);
+    return status;
+}
+
 enum tsr_status tsr_put_alone(struct tsr_container_writer *w, enum tsr_blob blob, const void *bytes, size_t size,
                               struct tsr_error *error)
 {
@@ -89,13 +136,7 @@ enum tsr_status tsr_put_alone(struct tsr_container_writer *w, enum tsr_blob blob
     struct tsr_piece base = known_of(w, blob);
     for (size_t now; size > 0; at += now, size -= now) {
         now = size < TSR_BLOB_CHUNK ? size : TSR_BLOB_CHUNK;
-        size_t made;
-        TSR_TRY(compress_chunk(w, &base, at, now, &made, error));
-        const struct tsr_piece compressed = {w->compressed, made};
-        if (base.size > 0 && made < now)
-            TSR_TRY(tsr_container_put_stored(w, blob, TSR_BLOB_ZSTD_KNOWN, now, compressed, error));
-        else
-            TSR_TRY(tsr_container_put_chunk(w, blob, (struct tsr_piece){at, now}, compressed, error));
+        TSR_TRY(put_chunk(w, blob, &base, (struct tsr_piece){at, now}, error));
         base = (struct tsr_piece){NULL, 0};
     }
     return TSR_OK;

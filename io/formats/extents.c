@@ -129,9 +129,20 @@ enum tsr_status tsr_source_read_blob(struct tsr_source *source, enum tsr_blob bl
 
 /* ---- Frames ------------------------------------------------------------------------------------------------- */
 
+/* The samples that stand for the values of a frame. */
+static enum tsr_status read_values(struct tsr_source *s, uint32_t frame, uint8_t *raster, struct tsr_error *error)
+{
+    const struct tsr_image image = tsr_original_image(&s->header);
+    const size_t bytes = tsr_raster_bytes(&image), count = bytes / (s->header.values.bits / 8);
+    TSR_TRY(tsr_input_read(s->samples, s->first + (uint64_t)bytes * frame, s->window, bytes, error));
+    if (tsr_values_split(&s->header.values, &s->header.image, s->window, count, raster)) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_READ, "%s has changed while it was read", tsr_input_name(s->input));
+}
+
 /* A frame that lies in the samples. */
 static enum tsr_status read_samples(struct tsr_source *s, uint32_t frame, uint8_t *raster, struct tsr_error *error)
 {
+    if (tsr_has_values(&s->header)) return read_values(s, frame, raster, error);
     const uint64_t bits = tsr_frame_bits(&s->header.image), start = bits * frame;
     const size_t bytes = (size_t)((bits + 7) / 8);
     const int shift = (int)(start % 8), spare = (int)((8 - bits % 8) % 8);
@@ -180,25 +191,26 @@ static enum tsr_status keep_spare_bits(struct tsr_source *s, uint64_t total_bits
 
 struct tsr_need tsr_splice_need(const struct tsr_header *header, uint64_t first, uint64_t size)
 {
-    const uint64_t bits = tsr_frame_bits(&header->image) * header->image.frames, rasters = bits / 8 + (bits % 8 != 0),
-                   rest = size > first ? size - first : 0, suffix = rest > rasters ? rest - rasters : 0;
+    const uint64_t rasters = tsr_original_rasters(header), rest = size > first ? size - first : 0,
+                   suffix = rest > rasters ? rest - rasters : 0;
     return (struct tsr_need){.blob = first > suffix ? first : suffix};
 }
 
 enum tsr_status tsr_source_splice(struct tsr_source *s, uint64_t first, struct tsr_error *error)
 {
-    const struct tsr_image *const image = &s->header.image;
+    const struct tsr_image original = tsr_original_image(&s->header), *const image = &original;
     if (!s->samples) s->samples = s->input;
     const uint64_t size = tsr_input_size(s->samples);
-    if (tsr_check_image(image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
-    const uint64_t bits = tsr_frame_bits(image) * image->frames, /* below 2^32 * 2^31 */
+    if (tsr_check_coded_image(&s->header.image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    const uint64_t bits = tsr_frame_bits(image) * image->frames, /* below 2^33 * 2^31 */
         rasters = bits / 8 + (bits % 8 != 0);
     if (first > size || rasters > size - first)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, size,
                            "it ends before its last sample: %llu bytes of samples, %llu are there",
                            (unsigned long long)rasters, (unsigned long long)(first > size ? 0 : size - first));
     s->first = first;
-    if (image->bits_allocated == 1 && !(s->window = malloc((size_t)(tsr_frame_bits(image) / 8 + 2))))
+    if ((image->bits_allocated == 1 || tsr_has_values(&s->header)) &&
+        !(s->window = malloc((size_t)(tsr_frame_bits(image) / 8 + 2))))
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame");
     TSR_TRY(keep_spare_bits(s, bits, error));
     TSR_TRY(tsr_source_put_range(s, TSR_BLOB_PREFIX, 0, first, error));

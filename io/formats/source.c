@@ -7,6 +7,7 @@
 
 #include "gzip_source.h"
 #include "packed.h"
+#include "values.h"
 #include "io/nodes/deflate/deflate.h"
 
 static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind, const char *reason,
@@ -49,14 +50,17 @@ static enum tsr_status open_raster(struct tsr_input *input, const struct tsr_ima
     header.kind = TSR_KIND_OTHER;
     header.recipe = TSR_RECIPE_SPLICE;
     header.exact = true;
-    header.image = *image;
     const uint64_t bits = tsr_frame_bits(image) * image->frames, bytes = bits / 8 + (bits % 8 != 0);
     if (tsr_input_size(input) != bytes)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s has %llu bytes, and its image %llu", tsr_input_name(input),
                         (unsigned long long)tsr_input_size(input), (unsigned long long)bytes);
-    const struct tsr_need need = tsr_splice_need(&header, 0, bytes);
+    TSR_TRY(tsr_find_values(input, &header, image, 0, error));
+    struct tsr_need need = tsr_splice_need(&header, 0, bytes);
+    need.only_lossless = tsr_has_values(&header);
     TSR_TRY(tsr_input_claim(input, &header, &need, error));
-    return tsr_splice_open(input, &header, 0, source, error);
+    TSR_TRY(tsr_splice_open(input, &header, 0, source, error));
+    if (tsr_has_values(&header)) (*source)->only_lossless = tsr_are_values;
+    return TSR_OK;
 }
 
 enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source_options *options,

@@ -84,11 +84,11 @@ struct tsr_source {
     const uint8_t *rasters;
     struct tsr_input *samples;
     bool owns_samples;
-    uint64_t first;        /* byte of the first sample */
-    uint8_t *window;       /* bytes of a raster of single bits, before they are aligned */
-    void *held[2];         /* memory that is freed when the source is closed */
-    const uint8_t *units;  /* by frame, in memory of the source: 1: it is a unit (io/recipe/unit.h); NULL: none is */
-    uint64_t longest_unit; /* bytes of a stream, at most */
+    uint64_t first;       /* byte of the first sample */
+    uint8_t *window;      /* bytes of a raster of single bits, before they are aligned; values, before they are split */
+    void *held[2];        /* memory that is freed when the source is closed */
+    const uint8_t *units; /* by frame, in memory of the source: 1: it is a unit (io/recipe/unit.h); NULL: none is */
+    uint64_t longest_unit;                 /* bytes of a stream, at most */
     char no_samples[TSR_REASON_LIMIT + 1]; /* all frames are units: why; else empty */
     uint32_t left_out;           /* of DICOM: tag of a sequence that does not come back with the samples; 0: none */
     const char *only_lossless;   /* samples that are never coded with loss, in words; NULL: loss is possible */

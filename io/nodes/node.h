@@ -8,18 +8,20 @@
 #include "transform/image.h"
 
 struct deflate_coder;
+struct tsr_values;
 
 /* What a node has besides the bytes that it works on. */
 struct tsr_node_work {
-    const struct tsr_image *image; /* of a node over a raster: FORMAT.md 3.2; its samples are little endian */
-    bool interlaced;               /* of the rows of a PNG */
-    unsigned form;                 /* of planes in a raster: PLANES.md */
-    struct tsr_crew crew;          /* threads that help */
-    struct deflate_coder **kept;   /* of deflate streams one after the other: see struct tsr_deflate_way; or NULL */
-    bool is_verified;              /* of splitting and joining for a proof: the written file will be made again, too */
-    size_t whole;                  /* bytes that joining makes, where the node is told; else 0 */
-    uint64_t room;                 /* what the file says that joining takes; else 0 */
-    const uint8_t *known;          /* of JPEG streams: a packed head, which theirs may be like; or NULL: JPEG.md 5 */
+    const struct tsr_image *image;   /* of a node over a raster: FORMAT.md 3.2; its samples are little endian */
+    bool interlaced;                 /* of the rows of a PNG */
+    unsigned form;                   /* of planes in a raster: PLANES.md */
+    const struct tsr_values *values; /* that a raster's samples stand for: VALUES.md; else NULL */
+    struct tsr_crew crew;            /* threads that help */
+    struct deflate_coder **kept;     /* of deflate streams one after the other: see struct tsr_deflate_way; or NULL */
+    bool is_verified;                /* of splitting and joining for a proof: the written file will be made again, too */
+    size_t whole;                    /* bytes that joining makes, where the node is told; else 0 */
+    uint64_t room;                   /* what the file says that joining takes; else 0 */
+    const uint8_t *known;            /* of JPEG streams: a packed head, which theirs may be like; or NULL: JPEG.md 5 */
     size_t known_size;
 };
 
@@ -57,8 +59,8 @@ struct tsr_node {
 
 /* ---- The nodes: here alone, a node is declared and gets its number ------------------------------------------ */
 
-/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; those of PNG and of planes have none. The
- * kind 6 is that of units (io/recipe/header.h): one node more has the number 7. */
+/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; those of PNG, of planes and of values
+ * have none. The kind 6 is that of units (io/recipe/header.h): one node more has the number 7. */
 enum {
     TSR_NODE_RLE,
     TSR_NODE_JPEG_LOSSLESS,
@@ -76,6 +78,7 @@ extern const struct tsr_node tsr_node_j2k;           /* T.800, lossless: J2K.md 
 extern const struct tsr_node tsr_node_uncompressed;  /* the samples themselves: UNCOMPRESSED.md */
 extern const struct tsr_node tsr_node_png;           /* IDAT chunks: PNG.md */
 extern const struct tsr_node tsr_node_planes;        /* planes of subsampled chroma: PLANES.md */
+extern const struct tsr_node tsr_node_values;        /* values of 32 and 64 bits: VALUES.md */
 
 /* The node with a number, NULL: there is none. */
 static inline const struct tsr_node *tsr_raster_node(int number)

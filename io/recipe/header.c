@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "transform/image.h"
+
 const char tsr_smaller_stored[] = "coded as samples it would be larger", tsr_no_pixels[] = "it has no pixel data",
            tsr_inner_coded[] = "the files inside are coded";
 
@@ -71,9 +73,39 @@ bool tsr_has_rows(const struct tsr_header *header)
     return header->kind == TSR_KIND_PNG && tsr_has_pieces(header);
 }
 
+bool tsr_has_values(const struct tsr_header *header)
+{
+    return header->values.form != TSR_VALUES_NONE;
+}
+
+bool tsr_may_have_values(const struct tsr_header *header)
+{
+    return header->exact && (header->recipe == TSR_RECIPE_SPLICE || header->recipe == TSR_RECIPE_DEFLATED);
+}
+
+void tsr_set_values(struct tsr_header *header, const struct tsr_image *original, const struct tsr_values_seen *seen)
+{
+    const bool has_values = original->is_float || original->bits_allocated == 64;
+    header->image = *original;
+    header->values = !has_values ? (struct tsr_values){.form = TSR_VALUES_NONE}
+                     : seen      ? tsr_values_of(seen, &header->image)
+                                 : tsr_values_in_order(&header->image);
+}
+
+struct tsr_image tsr_original_image(const struct tsr_header *header)
+{
+    return tsr_image_of_values(&header->values, &header->image);
+}
+
+uint64_t tsr_original_rasters(const struct tsr_header *header)
+{
+    const struct tsr_image image = tsr_original_image(header);
+    return tsr_all_rasters(&image);
+}
+
 bool tsr_is_spliced(const struct tsr_header *header)
 {
-    return header->recipe == TSR_RECIPE_SPLICE;
+    return header->recipe == TSR_RECIPE_SPLICE && !tsr_has_values(header);
 }
 
 bool tsr_has_plain_parts(const struct tsr_header *header)

@@ -3,6 +3,7 @@
 #define TSR_IO_RECIPE_HEADER_H
 
 #include "io/input.h"
+#include "io/nodes/values/values.h"
 #include "transform/planes/difference.h"
 #include "transform/planes/kept_ranges.h"
 
@@ -56,6 +57,7 @@ struct tsr_header {
     uint32_t inner;                    /* pieces that are files; else 0 */
     bool grows;                        /* room and inner, when they are known, take the bytes that they take now */
     struct tsr_image image;            /* image, coding and parameters: not if verbatim or packed */
+    struct tsr_values values;          /* that samples of the image stand for; form 0: they are the original's */
     struct tsr_coding coding;
     struct tsr_kept_ranges
         kept; /* values that loss does not change; without loss they mean nothing, and are not written */
@@ -98,6 +100,14 @@ bool tsr_has_inner(const struct tsr_header *header);
 
 /* Whether these pieces are rows of a PNG, mostly. */
 bool tsr_has_rows(const struct tsr_header *header);
+
+/* Whether samples stand for values: VALUES.md. The image of the original's samples, and the bytes of its frames. set
+ * makes image and values of those of an original; seen NULL: nothing is known of its values but their type. */
+bool tsr_has_values(const struct tsr_header *header);
+bool tsr_may_have_values(const struct tsr_header *header);
+void tsr_set_values(struct tsr_header *header, const struct tsr_image *original, const struct tsr_values_seen *seen);
+struct tsr_image tsr_original_image(const struct tsr_header *header);
+uint64_t tsr_original_rasters(const struct tsr_header *header);
 
 /* Whether prefix, rasters and suffix, one after the other, are the file, with loss and without. */
 bool tsr_is_spliced(const struct tsr_header *header);

@@ -493,13 +493,14 @@ static enum tsr_status put_bits(struct tsr_maker *m, const uint8_t *raster, stru
     return put(m, chunk, used, error);
 }
 
-/* The planes of a frame, from its raster. */
-static enum tsr_status put_planes(struct tsr_maker *m, const uint8_t *raster, struct tsr_error *error)
+/* The planes of a frame, or its values, from its raster. */
+static enum tsr_status put_joined(struct tsr_maker *m, const uint8_t *raster, struct tsr_error *error)
 {
+    const struct tsr_image image = tsr_original_image(m->header);
     const struct tsr_node_parts parts = {raster, NULL, tsr_raster_bytes(&m->header->image), 0};
     m->made.size = 0;
-    m->made.limit = parts.plain_size;
-    TSR_TRY(tsr_node_planes.join(&m->work, &parts, &m->made, error));
+    m->made.limit = tsr_raster_bytes(&image); /* planes have no more */
+    TSR_TRY(m->frames->node->join(&m->work, &parts, &m->made, error));
     return put(m, m->made.bytes, m->made.size, error);
 }
 
@@ -508,7 +509,7 @@ enum tsr_status tsr_put_frame(struct tsr_maker *m, const uint8_t *raster, struct
     const struct tsr_image *image = &m->header->image;
     if (m->frames->node == &tsr_node_png) return put_idat(m, raster, error);
     if (m->frames->size > 0) TSR_TRY(put(m, m->frames->bytes, (size_t)m->frames->size, error));
-    if (m->frames->node == &tsr_node_planes) return put_planes(m, raster, error);
+    if (m->frames->node == &tsr_node_planes || m->frames->node == &tsr_node_values) return put_joined(m, raster, error);
     if (m->frames->node) return put_encapsulated(m, raster, error);
     if (image->bits_allocated == 1) return put_bits(m, raster, error);
     return put(m, raster, (size_t)(tsr_frame_bits(image) / 8), error);
@@ -584,6 +585,7 @@ enum tsr_status tsr_make(const struct tsr_header *header, const struct tsr_makin
     m->work = (struct tsr_node_work){.image = &header->image, .crew = making->crew, .kept = &m->coder};
     m->work.interlaced = tsr_makes_png(header) && tsr_png_rows_of(header).interlaced;
     if (tsr_has_planes(header)) m->work.form = header->parameters[0];
+    m->work.values = &header->values;
     const enum tsr_status status = run(m, error);
     if (m->spare_bytes > 0 && making->input) tsr_input_return_spare(making->input, m->spare_bytes);
     tsr_bytes_free(&m->residues);

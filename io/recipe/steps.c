@@ -50,6 +50,12 @@ static enum tsr_status get_spare(const struct tsr_header *header, struct tsr_cur
     return TSR_OK;
 }
 
+/* What makes the original's samples of a frame; NULL: they are those of the raster. */
+static const struct tsr_node *node_of_values(const struct tsr_header *header)
+{
+    return tsr_has_values(header) ? &tsr_node_values : NULL;
+}
+
 /* Prefix, frames, suffix. */
 static void add_parts(struct tsr_recipe *recipe, const struct tsr_node *node)
 {
@@ -62,7 +68,7 @@ static enum tsr_status splice(const struct tsr_header *header, struct tsr_recipe
 {
     struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false};
     TSR_TRY(get_spare(header, &c, recipe, error));
-    add_parts(recipe, NULL);
+    add_parts(recipe, node_of_values(header));
     return TSR_OK;
 }
 
@@ -111,14 +117,14 @@ static enum tsr_status deflated(const struct tsr_header *header, uint64_t blobs,
                                 struct tsr_error *error)
 {
     struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false};
-    const uint64_t before = tsr_get_varint(&c), plain = tsr_all_rasters(&header->image) + blobs;
+    const uint64_t before = tsr_get_varint(&c), plain = tsr_original_rasters(header) + blobs;
     TSR_TRY(get_spare(header, &c, recipe, error));
     struct tsr_step *const open = add(recipe, TSR_STEP_OPEN);
     open->node = &tsr_node_deflated;
     open->before = before;
     open->size = SIZE_MAX / 2;
     open->foreseen = plain > before ? plain - before : 0;
-    add_parts(recipe, NULL);
+    add_parts(recipe, node_of_values(header));
     add(recipe, TSR_STEP_CLOSE);
     return TSR_OK;
 }
@@ -176,6 +182,13 @@ static uint64_t encapsulated_work(const struct tsr_header *header, const struct 
     return stream + (node ? node->memory(&(struct tsr_node_work){.image = &header->image}, stream, true) : 0);
 }
 
+/* Bytes of a frame that values are made in. */
+static uint64_t frame_of_values(const struct tsr_header *header)
+{
+    const struct tsr_image image = tsr_original_image(header);
+    return tsr_has_values(header) ? tsr_raster_bytes(&image) : 0;
+}
+
 struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *f)
 {
     static const uint64_t most = UINT64_MAX / 64;
@@ -199,9 +212,12 @@ struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const
                                : tsr_png_writing_memory(tsr_png_rows_of(header));
         break;
     case TSR_RECIPE_DEFLATED:
-        r.held += tsr_all_rasters(&header->image) + f->blobs;
-        r.work = tsr_deflated_memory(tsr_all_rasters(&header->image) + f->blobs, f->size, f->residues, f->threads);
+        r.held += tsr_original_rasters(header) + f->blobs + frame_of_values(header);
+        r.work = tsr_deflated_memory(tsr_original_rasters(header) + f->blobs, f->size, f->residues, f->threads);
         r.is_at_end = true;
+        break;
+    case TSR_RECIPE_SPLICE:
+        r.work = frame_of_values(header);
         break;
     case TSR_RECIPE_PLANES:
         r.work = tsr_raster_bytes(&header->image);

@@ -90,6 +90,12 @@ struct ref_header { /* 3.1 */
     unsigned window_count;    /* 3.9, item 9 */
     uint8_t shared_head[600]; /* 3.9, item 11 */
     unsigned shared_head_size;
+    struct ref_values { /* 3.9, item 13: VALUES.md; form 0: samples are the original's */
+        unsigned form, width, listed;
+        bool is_float, is_signed, big_endian;
+        uint64_t step, base, list[16];
+        int64_t exponent, first;
+    } values;
 };
 /* Does the restore have frames? Verbatim and packed files have none. */
 static inline bool ref_has_frames(const struct ref_header *header)
@@ -209,6 +215,12 @@ bool ref_encapsulate(const struct ref_header *header, const uint8_t *raster, str
 /* ENCAPSULATED.md: the same of a frame that is a unit. */
 bool ref_put_unit(const struct ref_header *header, const uint8_t *unit, size_t size, struct ref_bytes *records,
                   ref_sink *put, void *to);
+
+/* ---- VALUES.md (ref_values.c) ---- */
+
+bool ref_read_values(struct ref_header *header, struct ref_bytes *value);
+/* The values of a frame, in memory of ref_alloc(). */
+uint8_t *ref_values_of(const struct ref_header *header, const uint8_t *raster, size_t *size);
 
 /* ---- 4.6 Packed (ref_packed.c) ---- */
 

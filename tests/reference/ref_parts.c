@@ -213,11 +213,11 @@ static bool read_blob_head(struct ref_bytes b, struct blob_head *head)
     head->blob = (unsigned)ref_number(&b, 1);
     head->method = (unsigned)ref_number(&b, 1);
     if (!b.bad && head->blob > 2) return ref_fail("blob %u is unknown", head->blob);
-    if (!b.bad && head->method > 3) return ref_fail("method %u of a blob is unknown", head->method);
+    if (!b.bad && head->method > 4) return ref_fail("method %u of a blob is unknown", head->method);
     uint64_t size = ref_varint(&b);
     head->distance = head->method == 2 ? (unsigned)ref_number(&b, 1) : 0;
     if (b.bad) return ref_fail("a blob is too short");
-    if (head->method == 3 && head->blob != 0) return ref_fail("a blob that is no prefix has method 3");
+    if (head->method >= 3 && head->blob != 0) return ref_fail("a blob that is no prefix has method %u", head->method);
     if (size < 1 || size > (uint64_t)1 << 22) return ref_fail("a blob's size is out of range");
     head->size = (size_t)size;
     head->stored = b.data + b.at;
@@ -241,6 +241,41 @@ bool ref_unzstd(uint8_t *room, size_t size, const uint8_t *stored, size_t stored
 #endif
 }
 
+/* GROUND.md 8 */
+struct table {
+    size_t first, words;
+    bool big_endian;
+};
+
+static bool read_tables(struct ref_bytes *b, size_t size, struct table *tables, unsigned *count)
+{
+    size_t at = 0;
+    *count = (unsigned)ref_number(b, 1);
+    if (b->bad || *count < 1 || *count > 16) return ref_fail("a blob has %u tables", *count);
+    for (unsigned k = 0; k < *count; k++) {
+        uint64_t distance = ref_varint(b), words = ref_varint(b);
+        if (b->bad || distance > size - at) return ref_fail("a table begins behind its blob");
+        at += (size_t)distance;
+        if (words < 2 || words / 2 > (size - at) / 2) return ref_fail("a table is longer than its blob");
+        tables[k] = (struct table){.first = at, .words = (size_t)(words / 2), .big_endian = words % 2};
+        at += 2 * (size_t)(words / 2);
+    }
+    return true;
+}
+
+static void add_up(const struct table *t, uint8_t *bytes)
+{
+    unsigned before = 0, slope = 0;
+    for (size_t i = 0; i < t->words; i++) {
+        uint8_t *high = bytes + t->first + 2 * i + (t->big_endian ? 0 : 1),
+                *low = bytes + t->first + 2 * i + (t->big_endian ? 1 : 0);
+        slope += *high * 256u + *low;
+        before += slope;
+        *high = (uint8_t)(before >> 8);
+        *low = (uint8_t)before;
+    }
+}
+
 /* Gives a blob's content. dictionary is null if there is none. */
 static bool unpack(const struct blob_head *head, const uint8_t *dictionary, size_t dictionary_size,
                    const uint8_t **content)
@@ -249,10 +284,16 @@ static bool unpack(const struct blob_head *head, const uint8_t *dictionary, size
         *content = head->stored;
         return head->size == head->stored_size || ref_fail("a blob's size is wrong");
     }
-    if (head->method == 3) dictionary = ref_known_bytes(&dictionary_size);
+    if (head->method >= 3) dictionary = ref_known_bytes(&dictionary_size);
     uint8_t *memory = ref_alloc(head->size, 1);
+    struct ref_bytes b = {.data = head->stored, .size = head->stored_size};
+    struct table tables[16];
+    unsigned count = 0;
     *content = memory;
-    return ref_unzstd(memory, head->size, head->stored, head->stored_size, dictionary, dictionary_size);
+    if (head->method == 4 && !read_tables(&b, head->size, tables, &count)) return false;
+    if (!ref_unzstd(memory, head->size, b.data + b.at, ref_left(&b), dictionary, dictionary_size)) return false;
+    for (unsigned k = 0; k < count; k++) add_up(&tables[k], memory);
+    return true;
 }
 
 /* 3.7: finds the section whose blob is the dictionary of a blob of method 2. A damaged section without a twin is

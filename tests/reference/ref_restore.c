@@ -194,6 +194,10 @@ bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
     const struct ref_header *h = out->header;
     size_t size = ref_raster_size(h);
     if (out->rasters_only) return put(out, raster, size);
+    if (h->values.form > 0) {
+        raster = ref_values_of(h, raster, &size);
+        return put_inner(out, raster, size);
+    }
     if (h->restore == REF_PNG) {
         uint8_t *chunks;
         size_t chunks_size;

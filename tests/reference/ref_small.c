@@ -28,10 +28,10 @@ static bool add_part(struct ref_file *file, unsigned type, struct ref_bytes part
 {
     uint8_t room[24];
     struct ref_bytes numbers = {.data = room};
-    if (type <= 6) {
+    if (type <= 7) {
         n->in_frame = false;
-        room[numbers.size++] = (uint8_t)(type % 6 / 2);
-        room[numbers.size++] = type == 6 ? 3 : type % 2;
+        room[numbers.size++] = (uint8_t)(type < 6 ? type / 2 : 0);
+        room[numbers.size++] = (uint8_t)(type >= 6 ? type - 3 : type % 2);
         if (type % 2 == 0 && type < 6) put_varint(&numbers, room, part.size);
     } else if (type == 'T') {
         if (!n->in_frame) return ref_fail("a tile of a small file stands in no frame");
@@ -47,7 +47,7 @@ static bool add_part(struct ref_file *file, unsigned type, struct ref_bytes part
     } else {
         return ref_fail("a part of type %u of a small file is unknown", type);
     }
-    add_section(file, type <= 6 ? 'B' : type, numbers, part);
+    add_section(file, type <= 7 ? 'B' : type, numbers, part);
     return true;
 }
 

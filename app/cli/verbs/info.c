@@ -113,7 +113,18 @@ static void print_bits(const struct tsr_image *image)
     printf("%u bit%s", image->bits_stored, image->bits_stored == 1 ? "" : "s");
     if (image->bits_stored < image->bits_allocated)
         printf(" (%d to %u of %u)", image->high_bit + 1 - image->bits_stored, image->high_bit, image->bits_allocated);
-    printf("%s%s\n", image->is_signed ? ", signed" : "", image->big_endian ? ", big endian" : "");
+    printf("%s%s%s", image->is_float ? ", floating-point" : "", image->is_signed ? ", signed" : "",
+           image->big_endian ? ", big endian" : "");
+}
+
+/* How samples are coded that are no integers of at most 32 bits. */
+static void print_values(const struct tsr_info *info)
+{
+    if (info->coded_in_order)
+        printf("; coded by their bits, in the order of their values");
+    else if (info->coded_bits > 0)
+        printf("; coded as integers of %u bits", info->coded_bits);
+    printf("\n");
 }
 
 /* Of a video its own: that of the raster would mislead. */
@@ -160,6 +171,7 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
         printf(", %u frame%s, %u component%s%s, ", i->frames, plural(i->frames), i->components, plural(i->components),
                i->planar ? " planar" : "");
         print_bits(i);
+        print_values(info);
         if (info->video_chroma)
             printf("  raster     %u x %u: luma, and below it both planes of chroma\n", i->columns, i->rows);
         if (are_units(info)) {
@@ -220,6 +232,9 @@ static void print_json(const char *name, const char *member, const char *coded, 
         cJSON_AddNumberToObject(o, "bits_stored", i->bits_stored);
         cJSON_AddNumberToObject(o, "high_bit", i->high_bit);
         cJSON_AddBoolToObject(o, "signed", i->is_signed);
+        if (i->is_float) cJSON_AddBoolToObject(o, "float", true);
+        if (info->coded_bits > 0) cJSON_AddNumberToObject(o, "coded_bits", info->coded_bits);
+        if (info->coded_bits > 0) cJSON_AddBoolToObject(o, "coded_in_order", info->coded_in_order);
         cJSON_AddBoolToObject(o, "big_endian", i->big_endian);
         cJSON_AddBoolToObject(o, "planar", i->planar);
         cJSON_AddStringToObject(o, "path", tsr_path_name(info->coding.path));

@@ -74,6 +74,8 @@ static enum tsr_status compare_with(struct tsr_reader *reader, struct tsr_source
     if (source->units || (reader->container && tsr_container_units(reader->container) > 0))
         return tsr_fail(error, TSR_ERROR_VERIFY,
                         "only samples can be compared, and some frames are not coded as samples");
+    if (tsr_has_values(header) || tsr_has_values(&source->header))
+        return tsr_fail(error, TSR_ERROR_VERIFY, "floating-point samples and those of 64 bits are not compared");
     TSR_TRY(check_images(&header->image, &source->header.image, error));
     struct comparing c = {.reader = reader, .what = tsr_measured_of(&header->image, &header->kept), .error = error};
     c.what.range = tsr_header_range(header);

@@ -1,6 +1,7 @@
 /* The words of a raster as samples of 16 bits, one after the other. */
 #include "app/library/arguments.h"
 #include "kernels/measure/difference_cpu.h"
+#include "transform/image.h"
 #include "transform/status.h"
 
 enum tsr_status tsr_unpack_samples(const struct tsr_image *image, const uint8_t *raster, uint16_t *samples,
@@ -9,7 +10,7 @@ enum tsr_status tsr_unpack_samples(const struct tsr_image *image, const uint8_t 
     TSR_TRY(tsr_check_pointer(image, "image", error));
     TSR_TRY(tsr_check_pointer(raster, "raster", error));
     TSR_TRY(tsr_check_pointer(samples, "samples", error));
-    TSR_TRY(tsr_check_image(image, error));
+    TSR_TRY(tsr_check_coded_image(image, error));
     if (image->bits_allocated == 32) return tsr_fail(error, TSR_ERROR_USAGE, "samples of 32 bits do not fit into 16");
     const size_t count = (size_t)image->columns * image->rows, components = image->components;
     const int64_t least = image->is_signed ? -((int64_t)1 << (image->bits_stored - 1)) : 0;

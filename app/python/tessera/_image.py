@@ -34,12 +34,13 @@ class Image:
     big_endian: bool
     swapped: bool
     exact_only: bool
+    is_float: bool
     stacked_rows: int
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the samples in an array, which holds their values. Samples of one bit are uint8."""
-        return np.dtype(f"{'i' if self.is_signed else 'u'}{max(self.bits_allocated, 8) // 8}")
+        return np.dtype(f"{_kind(self)}{max(self.bits_allocated, 8) // 8}")
 
     @property
     def frame_shape(self) -> tuple[int, ...]:
@@ -50,6 +51,10 @@ class Image:
     def shape(self) -> tuple[int, ...]:
         """Frames, then the shape of a frame."""
         return (self.frames, *self.frame_shape)
+
+
+def _kind(image: Image | _native.tsr_image) -> str:
+    return "f" if image.is_float else "i" if image.is_signed else "u"
 
 
 def from_native(image: _native.tsr_image) -> Image:
@@ -71,7 +76,7 @@ def unpack(image: _native.tsr_image, raster: Array, rows: int, columns: int) -> 
     if bits == 1:
         values = np.unpackbits(raster, count=count, bitorder="little")
         return _arrange(image, -values.view(np.int8) if image.is_signed else values, rows, columns)
-    stored = np.dtype(f"{'>' if image.big_endian else '<'}{'i' if image.is_signed else 'u'}{bits // 8}")
+    stored = np.dtype(f"{'>' if image.big_endian else '<'}{_kind(image)}{bits // 8}")
     values = raster.view(stored)
     if not stored.isnative:
         values = values.byteswap(inplace=True).view(stored.newbyteorder("="))
@@ -107,8 +112,10 @@ def describe(
     shape: tuple[int, ...], dtype: np.dtype[Any], bits: int | None, components: int | None, one_frame: bool
 ) -> _native.tsr_image:
     """The image of an array. one_frame: the array's frames become one, in which they lie below each other."""
-    if dtype != np.bool_ and (dtype.kind not in "iu" or dtype.itemsize > 4):
-        raise TypeError(f"samples of {dtype} cannot be coded: bool, and integers of 8, 16 and 32 bits can")
+    if dtype != np.bool_ and dtype.kind not in "iu" and (dtype.kind != "f" or dtype.itemsize not in (4, 8)):
+        raise TypeError(f"samples of {dtype} cannot be coded: bool, integers, float32 and float64 can")
+    if one_frame and (dtype.kind == "f" or dtype.itemsize > 4):
+        raise TypeError(f"samples of {dtype} cannot be coded as a frame: bool, and integers of 8, 16 and 32 bits can")
     along = _count_components(shape, components)
     planes = shape[:-1] if along else shape
     if len(planes) not in (2, 3) or min(shape) < 1:
@@ -124,6 +131,7 @@ def describe(
     image.frames, image.rows, image.columns, image.components = frames, rows, columns, along or 1
     image.bits_allocated = 1 if dtype == np.bool_ else dtype.itemsize * 8
     image.is_signed = dtype.kind == "i"
+    image.is_float = dtype.kind == "f"
     image.planar = len(planes) == 3 and frames == 1 and not along and not one_frame
     stored = image.bits_allocated if bits is None else integer("bits", bits, 1, 2**31)
     if stored > image.bits_allocated:

@@ -64,7 +64,8 @@ class tsr_image(Structure):
         ("big_endian", c_bool),
         ("swapped", c_bool),
         ("exact_only", c_bool),
-        ("reserved", c_uint8 * 15),
+        ("is_float", c_bool),
+        ("reserved", c_uint8 * 14),
         ("stacked_rows", c_uint32),
     ]
 
@@ -288,6 +289,8 @@ class tsr_info(Structure):
         ("video_columns", c_uint32),
         ("video_rows", c_uint32),
         ("video_chroma", c_uint32),
+        ("coded_bits", c_uint32),
+        ("coded_in_order", c_bool),
     ]
 
 

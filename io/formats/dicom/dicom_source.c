@@ -232,7 +232,7 @@ static enum tsr_status describe_native(struct tsr_input *samples, bool is_inflat
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "its samples of %d bits are in big-endian words, which its frames do not fill",
                         image->bits_allocated);
-    return tsr_check_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;
+    return tsr_check_coded_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;
 }
 
 /* Makes a source of a native data set, whose samples are in the input or, inflated, set already. */
@@ -344,7 +344,7 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
         status = peek_image(input, stream, MANY_BYTES, may_lose, &found, &image, &only_lossless, error);
     }
     TSR_TRY(status);
-    if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    if (tsr_check_coded_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
     header->image = image;
     struct tsr_need need = deflated_need(file_size, stream, &found.scan, may_lose);
     need.only_lossless = only_lossless;
@@ -432,7 +432,7 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
     if (pixels->length != TSR_UNDEFINED_LENGTH)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has a length, which coded frames do not have");
     TSR_TRY(tsr_dicom_image(&found->dicom, &image, error));
-    if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    if (tsr_check_coded_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
     if ((image.bits_allocated == 1 && (samples || !kind->takes_bits)) || image.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of %s",
                         image.big_endian ? "big-endian samples" : "samples of one bit");

@@ -134,7 +134,7 @@ static enum tsr_status describe(const struct tsr_dicom *said, struct tsr_image *
     dicom.photometric[0] = '\0';
     dicom.planar = 0;
     TSR_TRY(tsr_dicom_image(&dicom, image, error));
-    if (tsr_check_image(image, error) == TSR_OK && image->bits_allocated > 1 && !image->big_endian) return TSR_OK;
+    if (tsr_check_coded_image(image, error) == TSR_OK && image->bits_allocated > 1 && !image->big_endian) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no usual image");
 }
 

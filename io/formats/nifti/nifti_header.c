@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "transform/image.h"
+
 enum { DIMENSIONS = 7, LABELS = 1002, NAMES = 1005 }; /* the last two are intents: NIFTI_INTENT_LABEL, _NEURONAME */
 
 /* Where a version has its fields, in bytes. */
@@ -66,7 +68,7 @@ struct datatype {
     unsigned type;
     uint8_t components;
     uint16_t bits; /* of a component */
-    bool is_signed;
+    bool is_signed, is_float;
     const char *words; /* what such samples are called that are not coded; "": they are */
 };
 
@@ -74,23 +76,23 @@ struct datatype {
 static const struct datatype *find_datatype(unsigned type)
 {
     static const struct datatype types[] = {
-        {2, 1, 8, false, ""},
-        {4, 1, 16, true, ""},
-        {8, 1, 32, true, ""},
-        {128, 3, 8, false, ""},
-        {256, 1, 8, true, ""},
-        {512, 1, 16, false, ""},
-        {768, 1, 32, false, ""},
-        {2304, 4, 8, false, ""},
-        {16, 1, 32, false, "floating-point"},
-        {64, 1, 64, false, "floating-point"},
-        {1536, 1, 128, false, "floating-point"},
-        {32, 1, 64, false, "complex"},
-        {1792, 1, 128, false, "complex"},
-        {2048, 1, 256, false, "complex"},
-        {1, 1, 1, false, "1-bit"},
-        {1024, 1, 64, false, "64-bit"},
-        {1280, 1, 64, false, "64-bit"},
+        {2, 1, 8, false, false, ""},
+        {4, 1, 16, true, false, ""},
+        {8, 1, 32, true, false, ""},
+        {128, 3, 8, false, false, ""},
+        {256, 1, 8, true, false, ""},
+        {512, 1, 16, false, false, ""},
+        {768, 1, 32, false, false, ""},
+        {2304, 4, 8, false, false, ""},
+        {16, 1, 32, false, true, ""},
+        {64, 1, 64, false, true, ""},
+        {1024, 1, 64, true, false, ""},
+        {1280, 1, 64, false, false, ""},
+        {1536, 1, 128, false, true, "floating-point"},
+        {32, 1, 64, false, true, "complex"},
+        {1792, 1, 128, false, true, "complex"},
+        {2048, 1, 256, false, true, "complex"},
+        {1, 1, 1, false, false, "1-bit"},
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (types[i].type == type) return &types[i];
@@ -107,6 +109,7 @@ static enum tsr_status set_datatype(const struct datatype *type, unsigned number
     image->bits_allocated = image->bits_stored = (uint8_t)type->bits;
     image->high_bit = (uint8_t)(type->bits - 1);
     image->is_signed = type->is_signed;
+    image->is_float = type->is_float;
     return TSR_OK;
 }
 
@@ -175,5 +178,5 @@ void tsr_nifti_describe(const struct tsr_nifti *nifti, struct tsr_header *header
     header->kind = TSR_KIND_NIFTI;
     header->recipe = TSR_RECIPE_SPLICE;
     header->exact = true;
-    header->image = nifti->image;
+    tsr_set_values(header, &nifti->image, NULL);
 }

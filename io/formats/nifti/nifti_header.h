@@ -8,10 +8,10 @@
 enum { TSR_NIFTI1_BYTES = 348, TSR_NIFTI2_BYTES = 540 };
 
 struct tsr_nifti {
-    struct tsr_image image;
-    uint64_t first;  /* byte of the first sample */
-    uint64_t end;    /* byte after the last sample, also of samples that are not coded; 0: not known */
-    bool has_labels; /* samples are not quantities */
+    struct tsr_image image; /* of its samples, which may be floating-point numbers or have 64 bits */
+    uint64_t first;         /* byte of the first sample */
+    uint64_t end;           /* byte after the last sample, also of samples that are not coded; 0: not known */
+    bool has_labels;        /* samples are not quantities */
 };
 
 /* Whether a file that begins with these bytes has header and samples in one file (.nii). */
@@ -21,7 +21,7 @@ bool tsr_is_nifti(const uint8_t *head, size_t size);
  * valid; the text says why, as half a sentence about the file), after which nifti->end is valid, too. */
 enum tsr_status tsr_read_nifti(const uint8_t *head, size_t size, struct tsr_nifti *nifti, struct tsr_error *error);
 
-/* The header of a .tsr file. */
+/* The header of a .tsr file; of values, as their bits. */
 void tsr_nifti_describe(const struct tsr_nifti *nifti, struct tsr_header *header);
 
 #endif

@@ -1,6 +1,7 @@
 /* NIfTI in a single file: slices become frames. */
 #include "io/formats/format.h"
 
+#include "io/formats/values.h"
 #include "nifti_header.h"
 
 static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_source_options *options,
@@ -19,11 +20,13 @@ static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_sour
                               (unsigned long long)nifti.end, (unsigned long long)file_size);
     TSR_TRY(status);
     tsr_nifti_describe(&nifti, &header);
+    if (nifti.end <= file_size) TSR_TRY(tsr_find_values(input, &header, &nifti.image, nifti.first, error));
     struct tsr_need need = tsr_splice_need(&header, nifti.first, file_size);
-    need.only_lossless = nifti.has_labels;
+    need.only_lossless = nifti.has_labels || tsr_has_values(&header);
     TSR_TRY(tsr_input_claim(input, &header, &need, error));
     TSR_TRY(tsr_splice_open(input, &header, nifti.first, source, error));
     if (nifti.has_labels) (*source)->only_lossless = "labels";
+    if (tsr_has_values(&header)) (*source)->only_lossless = tsr_are_values;
     return TSR_OK;
 }
 

@@ -97,7 +97,7 @@ static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, 
             error, TSR_ERROR_CORRUPT,
             "it is a PNG of an unknown form: depth %u, colour type %u, compression %u, filter %u, interlace %u", depth,
             type, ihdr[10], ihdr[11], ihdr[12]);
-    return tsr_check_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;
+    return tsr_check_coded_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;
 }
 
 /* Reads the header, and claims memory for the image and for its chunks. */

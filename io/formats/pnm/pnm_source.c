@@ -55,7 +55,7 @@ static enum tsr_status open_pnm(struct tsr_input *input, const struct tsr_source
     while (top >> image->bits_stored) image->bits_stored++;
     image->high_bit = image->bits_stored - 1;
     image->big_endian = true;
-    if (tsr_check_image(image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    if (tsr_check_coded_image(image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
     const struct tsr_need need = tsr_splice_need(&header, at + 1, file_size);
     TSR_TRY(tsr_input_claim(input, &header, &need, error));
     return tsr_splice_open(input, &header, at + 1, source, error);

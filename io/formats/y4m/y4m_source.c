@@ -102,7 +102,7 @@ static enum tsr_status describe(const struct y4m_head *head, struct tsr_header *
         image->bits_stored = (uint8_t)bits;
         image->high_bit = (uint8_t)(bits - 1);
         image->frames = 1;
-        return tsr_check_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;
+        return tsr_check_coded_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;
     }
     return tsr_fail(error, TSR_ERROR_CORRUPT, "its sampling of chroma is not known: %s", head->chroma);
 }

@@ -605,7 +605,9 @@ TEST(wrong_blobs)
         uint8_t body[8];
     } cases[] = {
         {"no such blob", 4, {9, 0, 1, 'x'}},
-        {"no such method", 4, {0, 4, 1, 'x'}},
+        {"no such method", 4, {0, 5, 1, 'x'}},
+        {"no tables", 5, {0, 4, 1, 0, 'x'}},
+        {"a table behind the end", 6, {0, 4, 4, 1, 1, 4}},
         {"behind another one, in no series", 5, {0, 2, 1, 1, 'x'}},
         {"more bytes than said", 5, {0, 0, 1, 'x', 'y'}},
         {"fewer bytes than said", 4, {0, 0, 2, 'x'}},

@@ -239,7 +239,7 @@ TEST(items)
         {"two of falling tags", {12, 1, 'a', 10, 2, 'b', 'c'}, 7, TSR_ERROR_CORRUPT},
         {"two of the same", {10, 1, 'a', 10, 1, 'a'}, 6, TSR_ERROR_CORRUPT},
         {"one that must be known", {1, 1, 'a'}, 3, TSR_ERROR_VERSION},
-        {"such a one behind another", {10, 1, 'a', 13, 0}, 5, TSR_ERROR_VERSION},
+        {"such a one behind another", {10, 1, 'a', 15, 0}, 5, TSR_ERROR_VERSION},
         {"none", {0}, 0, TSR_ERROR_CORRUPT},
         {"one that is too short", {10, 3, 'a', 'b'}, 4, TSR_ERROR_CORRUPT},
         {"a tag alone", {10}, 1, TSR_ERROR_CORRUPT},
