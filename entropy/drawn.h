@@ -1,7 +1,7 @@
 /* Drawn planes: samples that repeat values. Each sample is first asked whether it is what followed the same neighbours
  * before, then whether it is one of its neighbours, and is coded by its value or residual if it is neither. DRAWN.md.
  *
- * One definition codes and decodes: reads is a constant where it is called. */
+ * One definition codes and decodes: way is a constant where it is called. */
 #ifndef TSR_ENTROPY_DRAWN_H
 #define TSR_ENTROPY_DRAWN_H
 
@@ -23,6 +23,10 @@ enum {
     TSR_DRAWN_ERROR = 4095,    /* at most */
     TSR_DRAWN_VALUE_BITS = 10, /* the first ones of a value, which have chances */
 };
+
+/* What is done with a bit. Both: a string by residuals and one by values are written at once, which differ only where
+ * other samples are coded. */
+enum tsr_drawn_way { TSR_DRAWN_READS, TSR_DRAWN_WRITES, TSR_DRAWN_WRITES_BOTH };
 
 /* What followed some neighbours. */
 struct tsr_drawn_slot {
@@ -49,8 +53,7 @@ struct tsr_drawn {
     uint32_t key[TSR_DRAWN_LEVELS][TSR_DRAWN_GROUP]; /* of the group at work, without the samples of this row */
     struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
     struct tsr_drawn_chances *chances;
-    uint32_t others; /* samples so far that were neither remembered nor a neighbour */
-    struct tsr_range_writer writer;
+    struct tsr_range_writer writer, by_value; /* by_value: beside writer, which is by residual */
     struct tsr_range_reader reader;
 };
 
@@ -87,19 +90,20 @@ TSR_HD void tsr_adapt_quick(struct tsr_chance *chance, uint32_t bit)
         chance->zero = (uint16_t)(chance->zero - ((chance->zero - 32u) >> r));
 }
 
-TSR_HD_INLINE uint32_t tsr_drawn_bit(struct tsr_drawn *d, uint32_t zero, uint32_t bit, const bool reads)
+TSR_HD_INLINE uint32_t tsr_drawn_bit(struct tsr_drawn *d, uint32_t zero, uint32_t bit, const enum tsr_drawn_way way)
 {
-    if (reads) return tsr_range_get(&d->reader, zero);
+    if (way == TSR_DRAWN_READS) return tsr_range_get(&d->reader, zero);
     tsr_range_put(&d->writer, zero, bit);
+    if (way == TSR_DRAWN_WRITES_BOTH) tsr_range_put(&d->by_value, zero, bit);
     return bit;
 }
 
 /* A bit by a chance that begins as a coarser one. */
 TSR_HD_INLINE uint32_t tsr_drawn_fine_bit(struct tsr_drawn *d, struct tsr_chance *chance, struct tsr_chance *coarse,
-                                          uint32_t bit, const bool reads)
+                                          uint32_t bit, const enum tsr_drawn_way way)
 {
     if (chance->seen == 0) chance->zero = coarse->zero;
-    bit = tsr_drawn_bit(d, chance->zero, bit, reads);
+    bit = tsr_drawn_bit(d, chance->zero, bit, way);
     tsr_adapt_quick(chance, bit);
     tsr_adapt_quick(coarse, bit);
     return bit;
@@ -153,7 +157,7 @@ TSR_HD_INLINE struct tsr_drawn_around tsr_drawn_around(const struct tsr_drawn *d
  * and *bit 0 if it is the sample. */
 TSR_HD_INLINE bool tsr_drawn_remembered(struct tsr_drawn *d, struct tsr_drawn_slot *const slot[TSR_DRAWN_LEVELS],
                                         const bool known[TSR_DRAWN_LEVELS], struct tsr_drawn_around a, uint32_t sample,
-                                        uint32_t *value, uint32_t *bit, const bool reads)
+                                        uint32_t *value, uint32_t *bit, const enum tsr_drawn_way way)
 {
     int level = known[2] ? 2 : known[1] ? 1 : known[0] ? 0 : -1;
     if (level < 0) return false;
@@ -167,7 +171,7 @@ TSR_HD_INLINE bool tsr_drawn_remembered(struct tsr_drawn *d, struct tsr_drawn_sl
         &d->chances->right[((count * TSR_DRAWN_LEVELS + (uint32_t)level) * 8 + same) * 2 + simple];
     if (s->right.seen == 0) s->right.zero = general->zero;
     *value = v;
-    *bit = tsr_drawn_bit(d, s->right.seen < 2 ? general->zero : s->right.zero, sample != v, reads);
+    *bit = tsr_drawn_bit(d, s->right.seen < 2 ? general->zero : s->right.zero, sample != v, way);
     tsr_adapt_quick(general, *bit);
     tsr_adapt_quick(&s->right, *bit);
     return true;
@@ -191,7 +195,8 @@ TSR_HD_INLINE void tsr_drawn_learn(struct tsr_drawn_slot *s, bool known, uint32_
 /* Asks whether a sample is one of its neighbours, of which it is not the one that was remembered. Returns true if it
  * is; *found is that. */
 TSR_HD_INLINE bool tsr_drawn_neighbour(struct tsr_drawn *d, struct tsr_drawn_around a, bool remembers,
-                                       uint32_t remembered, uint32_t sample, uint32_t *found, const bool reads)
+                                       uint32_t remembered, uint32_t sample, uint32_t *found,
+                                       const enum tsr_drawn_way way)
 {
     const uint32_t candidate[TSR_DRAWN_CANDIDATES] = {a.w, a.n, a.nw, a.ne, a.ww, a.nn};
     const uint32_t above = (uint32_t)(a.n == a.nw) | (uint32_t)(a.n == a.ne) << 1 | (uint32_t)(a.nw == a.ne) << 2,
@@ -215,45 +220,50 @@ TSR_HD_INLINE bool tsr_drawn_neighbour(struct tsr_drawn *d, struct tsr_drawn_aro
         struct tsr_chance *const coarse =
             &chances->coarse[(((beside | left << 3) * 8 + k) * 2 + remembers) * 8 + above];
         *found = v;
-        if (tsr_drawn_fine_bit(d, chance, coarse, sample != v, reads) == 0) return true;
+        if (tsr_drawn_fine_bit(d, chance, coarse, sample != v, way) == 0) return true;
     }
     return false;
 }
 
+/* A bit of a value: by a chance, which may begin as a coarser one; by none if chance is NULL. */
+TSR_HD_INLINE uint32_t tsr_drawn_value_bit(struct tsr_drawn *d, struct tsr_chance *chance, struct tsr_chance *coarse,
+                                           uint32_t bit, const enum tsr_drawn_way way)
+{
+    struct tsr_range_writer *const writer = way == TSR_DRAWN_WRITES_BOTH ? &d->by_value : &d->writer;
+    if (chance && coarse && chance->seen == 0) chance->zero = coarse->zero;
+    if (!chance && way == TSR_DRAWN_READS)
+        bit = tsr_range_get_even(&d->reader, 1);
+    else if (!chance)
+        tsr_range_put_even(writer, bit, 1);
+    else if (way == TSR_DRAWN_READS)
+        bit = tsr_range_get(&d->reader, chance->zero);
+    else
+        tsr_range_put(writer, chance->zero, bit);
+    if (chance) tsr_adapt_quick(chance, bit);
+    if (coarse) tsr_adapt_quick(coarse, bit);
+    return bit;
+}
+
 /* A sample by its bits. */
-TSR_HD_INLINE uint32_t tsr_drawn_value(struct tsr_drawn *d, uint32_t w, uint32_t sample, const bool reads)
+TSR_HD_INLINE uint32_t tsr_drawn_value(struct tsr_drawn *d, uint32_t w, uint32_t sample, const enum tsr_drawn_way way)
 {
     const int bits = d->value_bits;
     uint32_t node = 1;
     for (int i = bits - 1; i >= 0; i--) {
-        uint32_t bit = sample >> i & 1;
-        if (bits - 1 - i >= TSR_DRAWN_VALUE_BITS) {
-            if (reads)
-                bit = tsr_range_get_even(&d->reader, 1);
-            else
-                tsr_range_put_even(&d->writer, bit, 1);
-        } else {
-            struct tsr_chance *const coarse = &d->chances->value[node];
-            struct tsr_chance *const chance = bits <= 8 ? &d->chances->value_after[w << bits | node] : coarse;
-            if (bits <= 8) {
-                bit = tsr_drawn_fine_bit(d, chance, coarse, bit, reads);
-            } else {
-                bit = tsr_drawn_bit(d, chance->zero, bit, reads);
-                tsr_adapt_quick(chance, bit);
-            }
-        }
-        node = node << 1 | bit;
+        const bool has_chance = bits - 1 - i < TSR_DRAWN_VALUE_BITS, is_fine = bits <= 8;
+        struct tsr_chance *const of_node = has_chance ? &d->chances->value[node] : NULL;
+        struct tsr_chance *const chance = is_fine ? &d->chances->value_after[w << bits | node] : of_node;
+        node = node << 1 | tsr_drawn_value_bit(d, chance, is_fine ? of_node : NULL, sample >> i & 1, way);
     }
     return node - (1u << bits);
 }
 
-/* A sample that is neither remembered nor a neighbour; d->range or more where it is invalid. */
-TSR_HD_INLINE uint32_t tsr_drawn_escape(struct tsr_drawn *d, struct tsr_drawn_around a, uint32_t sample,
-                                        const bool reads)
+/* A sample by its residual; d->range where it is invalid. */
+TSR_HD_INLINE uint32_t tsr_drawn_residual(struct tsr_drawn *d, struct tsr_drawn_around a, uint32_t sample,
+                                          const enum tsr_drawn_way way)
 {
-    if (!d->by_residual) return tsr_drawn_value(d, a.w, sample, reads);
     struct tsr_chance *const chances = d->chances->residual[a.activity];
-    if (!reads) {
+    if (way != TSR_DRAWN_READS) {
         tsr_range_put_number(&d->writer, chances,
                              tsr_fold(tsr_residual((int32_t)sample, (int32_t)a.median, (int32_t)d->range)));
         return sample;
@@ -263,8 +273,18 @@ TSR_HD_INLINE uint32_t tsr_drawn_escape(struct tsr_drawn *d, struct tsr_drawn_ar
     return (uint32_t)tsr_residual_inverse(tsr_unfold(folded), (int32_t)a.median, (int32_t)d->range);
 }
 
+/* A sample that is neither remembered nor a neighbour; d->range or more where it is invalid. */
+TSR_HD_INLINE uint32_t tsr_drawn_escape(struct tsr_drawn *d, struct tsr_drawn_around a, uint32_t sample,
+                                        const enum tsr_drawn_way way)
+{
+    if (way == TSR_DRAWN_WRITES_BOTH) tsr_drawn_value(d, a.w, sample, way);
+    return way == TSR_DRAWN_WRITES_BOTH || d->by_residual ? tsr_drawn_residual(d, a, sample, way)
+                                                          : tsr_drawn_value(d, a.w, sample, way);
+}
+
 /* The sample in column c, k of its group; d->range or more where it is invalid. */
-TSR_HD_INLINE uint32_t tsr_drawn_sample(struct tsr_drawn *d, int32_t c, int k, uint32_t sample, const bool reads)
+TSR_HD_INLINE uint32_t tsr_drawn_sample(struct tsr_drawn *d, int32_t c, int k, uint32_t sample,
+                                        const enum tsr_drawn_way way)
 {
     const struct tsr_drawn_around a = tsr_drawn_around(d, c);
     const uint16_t *const row = d->row[0] + c;
@@ -282,13 +302,13 @@ TSR_HD_INLINE uint32_t tsr_drawn_sample(struct tsr_drawn *d, int32_t c, int k, u
         known[level] = slot[level]->count > 0 && slot[level]->check == check[level];
     }
     uint32_t value = 0, found = 0, bit = 1;
-    const bool remembers = tsr_drawn_remembered(d, slot, known, a, sample, &value, &bit, reads);
+    const bool remembers = tsr_drawn_remembered(d, slot, known, a, sample, &value, &bit, way);
     if (remembers && bit == 0)
         sample = value;
-    else if (tsr_drawn_neighbour(d, a, remembers, value, sample, &found, reads))
+    else if (tsr_drawn_neighbour(d, a, remembers, value, sample, &found, way))
         sample = found;
     else
-        d->others++, sample = tsr_drawn_escape(d, a, sample, reads);
+        sample = tsr_drawn_escape(d, a, sample, way);
     for (int level = 0; level < TSR_DRAWN_LEVELS; level++)
         tsr_drawn_learn(slot[level], known[level], check[level], sample);
     const uint32_t error = (uint32_t)tsr_abs((int32_t)sample - (int32_t)a.median);
@@ -307,7 +327,7 @@ TSR_HD_INLINE bool tsr_drawn_is_flat(const struct tsr_drawn *d, int32_t c, int s
 }
 
 /* The row at work: from is what is coded, to where what is decoded goes. Returns false if it is invalid. */
-TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, const bool reads)
+TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, const enum tsr_drawn_way way)
 {
     uint16_t *const row = d->row[0];
     const uint16_t above = d->row[1][0], error_above = d->error[1][0];
@@ -318,8 +338,8 @@ TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, cons
         const uint16_t w = row[c - 1];
         if (tsr_drawn_is_flat(d, c, samples)) {
             uint32_t bit = 0;
-            for (int k = 0; k < samples && !reads; k++) bit |= from[c + k] != w;
-            bit = tsr_drawn_bit(d, d->chances->flat.zero, bit, reads);
+            for (int k = 0; k < samples && way != TSR_DRAWN_READS; k++) bit |= from[c + k] != w;
+            bit = tsr_drawn_bit(d, d->chances->flat.zero, bit, way);
             tsr_adapt_quick(&d->chances->flat, bit);
             for (int k = 0; k < samples && bit == 0; k++) {
                 row[c + k] = w;
@@ -329,7 +349,7 @@ TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, cons
         }
         tsr_drawn_keys(d, c);
         for (int k = 0; k < samples; k++) {
-            const uint32_t sample = tsr_drawn_sample(d, c + k, k, reads ? 0 : from[c + k], reads);
+            const uint32_t sample = tsr_drawn_sample(d, c + k, k, way == TSR_DRAWN_READS ? 0 : from[c + k], way);
             if (sample >= d->range) return false;
             row[c + k] = (uint16_t)sample;
         }
