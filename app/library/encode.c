@@ -41,7 +41,7 @@ struct encoding {
     struct tsr_encode_job *jobs;
     struct tsr_hash128 *hashes; /* of the batch's rasters */
     bool hashes_later;          /* while the batch is coded */
-    bool is_trial;              /* only to see what the frames take: nothing is hashed */
+    bool is_trial;              /* only to see what the frames take */
     uint8_t *rasters;           /* NULL: the source holds all, from here on: */
     const uint8_t *held;
     uint8_t *decoded; /* of lossy codings, what the frames have become */
@@ -59,7 +59,9 @@ struct encoding {
     uint32_t tiles_taken;
     enum tsr_status take_status;
     struct tsr_error *take_error;
-    struct tsr_units *units; /* of frames that are units */
+    struct tsr_units *units;     /* of frames that are units */
+    struct tsr_repeats *repeats; /* NULL: no frame is looked for among earlier ones */
+    uint32_t repeated;           /* the earlier one that the last frame is equal to */
 };
 
 /* Puts a long blob. Of a file without frames as many chunks are compressed at once as there are threads, and as memory
@@ -286,8 +288,9 @@ static uint32_t frames_alike(struct tsr_coding *coding, uint32_t frame, uint32_t
 }
 
 /* Reads a batch. Hashes are made now, while a raster is in the cache: when it is coded, files that wait for a GPU have
- * taken its place. Or they are made later by threads that would have nothing to do, if the batch is large. */
-static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
+ * taken its place. Or they are made later by threads that would have nothing to do, if the batch is large. A frame that
+ * is equal to an earlier one ends the batch, before it. */
+static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t *count, struct tsr_error *error)
 {
     enum { LEAST_BYTES = 1 << 20 };
     struct tsr_source *source = e->source;
@@ -295,15 +298,20 @@ static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t c
     const size_t raster_bytes = tsr_raster_bytes(image);
     const bool has_threads = e->engine == e->engine->cpu && tsr_pool_threads(e->engine->pool) > 1;
     const double start = tsr_seconds();
-    e->hashes_later = !e->is_trial && has_threads && raster_bytes * count >= LEAST_BYTES;
+    e->hashes_later = !e->is_trial && has_threads && raster_bytes * *count >= LEAST_BYTES;
     source->rasters_last = e->hashes_later;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < *count; i++) {
         uint8_t *const raster = e->rasters ? e->rasters + i * raster_bytes : NULL;
         e->jobs[i].raster = raster ? raster : e->held + (first + i) * raster_bytes;
         e->jobs[i].borrows = image->frames == 1 && !source->header.coding.lossy; /* a lossy one is decoded, too */
         if (raster) TSR_TRY(tsr_source_read_frame(source, first + i, raster, error));
-        if (!e->is_trial && !e->hashes_later && !source->header.coding.lossy)
-            tsr_add_frame_hash(&e->frames, image, e->jobs[i].raster);
+        if (e->repeats && tsr_find_repeat(e->repeats, first + i, first, e->jobs, raster_bytes, &e->repeated)) {
+            *count = i;
+            break;
+        }
+        if (e->hashes_later || source->header.coding.lossy || (e->is_trial && !e->repeats)) continue;
+        e->hashes[i] = frame_hash(image, e->jobs[i].raster);
+        add_hash(&e->frames, &e->hashes[i]);
     }
     e->encoded.read_s += tsr_seconds() - start;
     return TSR_OK;
@@ -376,32 +384,62 @@ static enum tsr_status put_units(struct encoding *e, uint32_t first, uint32_t *c
     return check_excess(e, error);
 }
 
+/* A batch is coded, and written. */
+static enum tsr_status encode_batch(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &e->source->header.image;
+    const uint32_t hashed = e->source->header.coding.lossy ? 0 : count; /* of lossy ones, what they became */
+    struct batch_work work = {.e = e, .first = first, .count = count, .error = error};
+    if (!e->hashes_later) {
+        TSR_TRY(code_batch(e, first, count, error));
+        if (e->repeats) tsr_know_frames(e->repeats, first, e->hashes);
+        return TSR_OK;
+    }
+    if (image->frames == 1 && !e->stack && hashed > 0) { /* a lossy frame is decoded before it is written */
+        e->take_error = error;
+        e->jobs[0].take = take_tile;
+        e->jobs[0].taker = e;
+    }
+    tsr_pool_run(e->engine->pool, do_piece, &work, HASHES_FRAMES + hashed);
+    TSR_TRY(work.status);
+    for (uint32_t i = 0; i < hashed; i++) add_hash(&e->frames, &e->hashes[i]);
+    if (e->repeats) tsr_know_frames(e->repeats, first, e->hashes);
+    return TSR_OK;
+}
+
+static enum tsr_status put_repeats(struct encoding *e, bool all, struct tsr_error *error)
+{
+    const double start = tsr_seconds();
+    const enum tsr_status status = tsr_put_repeats(e->repeats, all, e->writer, error);
+    e->encoded.write_s += tsr_seconds() - start;
+    return status;
+}
+
+/* The next frame is equal to the one that was found. */
+static enum tsr_status add_repeat(struct encoding *e, struct tsr_error *error)
+{
+    add_hash(&e->frames, tsr_add_repeat(e->repeats, e->repeated));
+    e->frames_done++;
+    return put_repeats(e, false, error);
+}
+
 static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error)
 {
     const struct tsr_image *image = &e->source->header.image;
     for (uint32_t first = 0, count; first < image->frames; first += count) {
         if (e->source->units && e->source->units[first]) {
+            TSR_TRY(put_repeats(e, true, error));
             TSR_TRY(put_units(e, first, &count, error));
             continue;
         }
-        count = frames_in_turn(e, first, e->batch);
-        const uint32_t hashed = e->source->header.coding.lossy ? 0 : count; /* of lossy ones, what they became */
-        struct batch_work work = {.e = e, .first = first, .count = count, .error = error};
-        TSR_TRY(read_batch(e, first, count, error));
-        if (!e->hashes_later) {
-            TSR_TRY(code_batch(e, first, count, error));
-            continue;
-        }
-        if (count == 1 && !e->stack && hashed > 0) { /* a lossy frame is decoded before it is written */
-            e->take_error = error;
-            e->jobs[0].take = take_tile;
-            e->jobs[0].taker = e;
-        }
-        tsr_pool_run(e->engine->pool, do_piece, &work, HASHES_FRAMES + hashed);
-        TSR_TRY(work.status);
-        for (uint32_t i = 0; i < hashed; i++) add_hash(&e->frames, &e->hashes[i]);
+        const uint32_t wanted = count = frames_in_turn(e, first, e->batch);
+        TSR_TRY(read_batch(e, first, &count, error));
+        if (count > 0) TSR_TRY(put_repeats(e, true, error));
+        if (count > 0) TSR_TRY(encode_batch(e, first, count, error));
+        if (count < wanted) TSR_TRY(add_repeat(e, error));
+        count += count < wanted;
     }
-    return TSR_OK;
+    return put_repeats(e, true, error);
 }
 
 struct tsr_coding tsr_without_loss(const struct tsr_coding *coding)
@@ -436,13 +474,14 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->stack = plan.stack;
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
+    if (image->frames > 1 && !is_lossy) e->repeats = tsr_repeats_take();
     e->held = e->source->rasters;
     if (!e->held) e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
     e->decoded = is_lossy ? ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
     e->workspace = plan.space ? ops->take_workspace(e->engine, plan.space) : NULL;
     e->stack_workspace = plan.stack && plan.stack_space ? ops->take_workspace(e->engine, plan.stack_space) : NULL;
-    if (!e->jobs || !e->hashes || (!e->rasters && !e->held) || (is_lossy && !e->decoded) || !e->workspace ||
-        (plan.stack && !e->stack_workspace))
+    if (!e->jobs || !e->hashes || (image->frames > 1 && !is_lossy && !e->repeats) || (!e->rasters && !e->held) ||
+        (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", plan.space + plan.stack_space);
     return TSR_OK;
 }
@@ -464,6 +503,7 @@ static void give_back(struct encoding *e)
     e->units = NULL;
     free(e->jobs);
     free(e->hashes);
+    tsr_repeats_give(e->repeats);
     give_room_back(e);
 }
 
@@ -471,6 +511,7 @@ enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *
                                   struct tsr_container_writer *writer, struct tsr_error *error)
 {
     struct encoding e = {.engine = engine, .source = source, .writer = writer, .is_trial = true};
+    tsr_hasher_init(&e.frames);
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK) status = encode_frames(&e, error);
     give_back(&e);

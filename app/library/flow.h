@@ -89,6 +89,23 @@ bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame 
 /* Frame number i of a stack of count, without a model but for the first. */
 struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, uint32_t i, uint32_t count);
 
+/* frames/repeats.c: frames without loss that are equal to earlier ones. Their memory; NULL: there is none. */
+struct tsr_repeats;
+struct tsr_repeats *tsr_repeats_take(void);
+void tsr_repeats_give(struct tsr_repeats *repeats);
+
+/* Whether a frame of a batch, whose frames from first on have rasters, is equal to an earlier one, *source. If not,
+ * later ones may be equal to it. Then the hashes of the batch's rasters, once it is coded. */
+bool tsr_find_repeat(struct tsr_repeats *repeats, uint32_t frame, uint32_t first, const struct tsr_encode_job *jobs,
+                     size_t raster_bytes, uint32_t *source);
+void tsr_know_frames(struct tsr_repeats *repeats, uint32_t first, const struct tsr_hash128 *hashes);
+
+/* Adds the next frame, which is equal to source; returns its hash. Writes those that were added: all, or as soon as
+ * they are as many as a section may have. */
+const struct tsr_hash128 *tsr_add_repeat(struct tsr_repeats *repeats, uint32_t source);
+enum tsr_status tsr_put_repeats(struct tsr_repeats *repeats, bool all, struct tsr_container_writer *writer,
+                                struct tsr_error *error);
+
 /* frames/decoded.c: what a frame that was coded with loss decodes to, from its payload in memory, and its difference to
  * the original. The engine that codes makes it: the proof decodes what stands in the file, by what the caller chose. */
 enum tsr_status tsr_decode_coded(struct tsr_engine *engine, const struct tsr_header *header,
