@@ -94,17 +94,20 @@ struct tsr_repeats;
 struct tsr_repeats *tsr_repeats_take(void);
 void tsr_repeats_give(struct tsr_repeats *repeats);
 
-/* Whether a frame of a batch, whose frames from first on have rasters, is equal to an earlier one, *source. If not,
- * later ones may be equal to it. Then the hashes of the batch's rasters, once it is coded. */
+/* Whether a frame is equal to an earlier one, which is then noted, if they are not full. If not, later ones may be
+ * equal to it. Its raster is that of a job of a batch that begins with frame first. Then the hashes of the batch's
+ * jobs, once it is coded. */
+bool tsr_repeats_are_full(const struct tsr_repeats *repeats);
 bool tsr_find_repeat(struct tsr_repeats *repeats, uint32_t frame, uint32_t first, const struct tsr_encode_job *jobs,
-                     size_t raster_bytes, uint32_t *source);
+                     uint32_t job, size_t raster_bytes);
 void tsr_know_frames(struct tsr_repeats *repeats, uint32_t first, const struct tsr_hash128 *hashes);
 
-/* Adds the next frame, which is equal to source; returns its hash. Writes those that were added: all, or as soon as
- * they are as many as a section may have. */
-const struct tsr_hash128 *tsr_add_repeat(struct tsr_repeats *repeats, uint32_t source);
-enum tsr_status tsr_put_repeats(struct tsr_repeats *repeats, bool all, struct tsr_container_writer *writer,
+/* The hash of a frame that was noted, once its batch is coded; NULL: it was not. Then they are written up to a frame,
+ * in their order among the others. */
+const struct tsr_hash128 *tsr_repeat_hash(const struct tsr_repeats *repeats, uint32_t frame);
+enum tsr_status tsr_put_repeats(struct tsr_repeats *repeats, uint32_t end, struct tsr_container_writer *writer,
                                 struct tsr_error *error);
+void tsr_forget_repeats(struct tsr_repeats *repeats); /* those that are written */
 
 /* frames/decoded.c: what a frame that was coded with loss decodes to, from its payload in memory, and its difference to
  * the original. The engine that codes makes it: the proof decodes what stands in the file, by what the caller chose. */

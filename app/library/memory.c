@@ -91,10 +91,11 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
     const uint64_t fixed = fixed_memory(engine, header, coding, need, input_bytes);
     if (!header || tsr_are_units(header)) return fixed;
     const struct tsr_plan plan = tsr_plan_encoding(engine, header, coding, need, input_bytes);
-    const uint64_t rasters =
-        need->has_rasters ? 0 : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
-    return fixed + plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128)) + rasters +
-           ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);
+    const uint64_t rasters = need->has_rasters && !tsr_copies_rasters(&header->image, coding->lossy, plan.stack)
+                                 ? 0
+                                 : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
+    return fixed + plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128) + sizeof(uint32_t)) +
+           rasters + ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);
 }
 
 uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_header *header,

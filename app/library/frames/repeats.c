@@ -1,8 +1,8 @@
 /* Frames that are equal to earlier ones of their file. FORMAT.md 5.4. See flow.h.
  *
  * A frame is looked for by a key of some of its bytes. A frame with the same key is compared: with its bytes while they
- * are in memory, else by the 128 bits of its hash. Two frames with one hash that differ would be found when the file is
- * verified, and the file would not be written. */
+ * are in memory, else by the 128 bits of its hash. Two frames that differ and have one hash would be found when the
+ * file is verified, and the file would not be written. */
 #include "app/library/flow.h"
 
 #include <stdlib.h>
@@ -12,14 +12,16 @@ enum { KNOWN_LIMIT = 1024, KEY_WORDS = 64 };
 
 struct tsr_repeats {
     uint32_t known; /* frames that others may be equal to: the first KNOWN_LIMIT ones */
-    struct {
+    struct known_frame {
         uint64_t key;
-        uint32_t frame;
+        uint32_t frame, job;     /* job: in its batch */
         struct tsr_hash128 hash; /* once its batch is coded */
     } entry[KNOWN_LIMIT];
-    struct tsr_equal_run run[TSR_EQUAL_LIMIT]; /* found, but not written */
-    int runs;
-    uint32_t frames;
+    uint32_t count, written; /* frames that were found, in their order, of which the first are written */
+    struct found_frame {
+        uint32_t frame;
+        uint32_t entry; /* what it is equal to */
+    } found[TSR_EQUAL_LIMIT];
 };
 
 struct tsr_repeats *tsr_repeats_take(void)
@@ -30,6 +32,11 @@ struct tsr_repeats *tsr_repeats_take(void)
 void tsr_repeats_give(struct tsr_repeats *repeats)
 {
     free(repeats);
+}
+
+bool tsr_repeats_are_full(const struct tsr_repeats *r)
+{
+    return r && r->count == TSR_EQUAL_LIMIT;
 }
 
 /* The hash of words that are spread over a raster; of a small one, of all. */
@@ -44,49 +51,56 @@ static uint64_t key_of(const uint8_t *raster, size_t size)
 }
 
 bool tsr_find_repeat(struct tsr_repeats *r, uint32_t frame, uint32_t first, const struct tsr_encode_job *jobs,
-                     size_t raster_bytes, uint32_t *source)
+                     uint32_t job, size_t raster_bytes)
 {
-    const uint8_t *const raster = jobs[frame - first].raster;
+    const uint8_t *const raster = jobs[job].raster;
     const uint64_t key = key_of(raster, raster_bytes);
-    struct tsr_hash128 hash;
-    bool is_hashed = false;
-    for (uint32_t i = 0; i < r->known; i++) {
-        const uint32_t other = *source = r->entry[i].frame;
-        if (r->entry[i].key != key) continue;
-        if (other >= first && memcmp(jobs[other - first].raster, raster, raster_bytes) == 0) return true;
-        if (other >= first) continue;
-        if (!is_hashed) hash = tsr_hash128_of(raster, raster_bytes);
-        is_hashed = true;
-        if (tsr_hash128_equal(&hash, &r->entry[i].hash)) return true;
+    struct tsr_hash128 hash = {{0}};
+    bool is_hashed = false, is_found = false;
+    for (uint32_t i = 0; i < r->known && !is_found; i++) {
+        const struct known_frame *const e = &r->entry[i];
+        if (e->key != key) continue;
+        if (e->frame < first && !is_hashed) hash = tsr_hash128_of(raster, raster_bytes);
+        is_hashed |= e->frame < first;
+        is_found = e->frame < first ? tsr_hash128_equal(&hash, &e->hash)
+                                    : memcmp(jobs[e->job].raster, raster, raster_bytes) == 0;
+        if (is_found) r->found[r->count++] = (struct found_frame){frame, i};
     }
-    if (r->known == KNOWN_LIMIT) return false;
-    r->entry[r->known].key = key;
-    r->entry[r->known++].frame = frame;
+    if (is_found || r->known == KNOWN_LIMIT) return is_found;
+    r->entry[r->known++] = (struct known_frame){.key = key, .frame = frame, .job = job};
     return false;
 }
 
 void tsr_know_frames(struct tsr_repeats *r, uint32_t first, const struct tsr_hash128 *hashes)
 {
     for (uint32_t i = r->known; i > 0 && r->entry[i - 1].frame >= first; i--)
-        r->entry[i - 1].hash = hashes[r->entry[i - 1].frame - first];
+        r->entry[i - 1].hash = hashes[r->entry[i - 1].job];
 }
 
-const struct tsr_hash128 *tsr_add_repeat(struct tsr_repeats *r, uint32_t source)
+const struct tsr_hash128 *tsr_repeat_hash(const struct tsr_repeats *r, uint32_t frame)
 {
-    uint32_t i = 0;
-    while (r->entry[i].frame != source) i++;
-    if (r->runs == 0 || r->run[r->runs - 1].source != source) r->run[r->runs++] = (struct tsr_equal_run){0, source};
-    r->run[r->runs - 1].count++;
-    r->frames++;
-    return &r->entry[i].hash;
+    for (uint32_t i = r->count; i > 0; i--)
+        if (r->found[i - 1].frame == frame) return &r->entry[r->found[i - 1].entry].hash;
+    return NULL;
 }
 
-enum tsr_status tsr_put_repeats(struct tsr_repeats *r, bool all, struct tsr_container_writer *writer,
+enum tsr_status tsr_put_repeats(struct tsr_repeats *r, uint32_t end, struct tsr_container_writer *writer,
                                 struct tsr_error *error)
 {
-    if (!r || r->frames == 0 || (!all && r->frames < TSR_EQUAL_LIMIT)) return TSR_OK;
-    const enum tsr_status status = tsr_container_put_equal(writer, r->run, r->runs, error);
-    r->runs = 0;
-    r->frames = 0;
-    return status;
+    struct tsr_equal_run run[TSR_EQUAL_LIMIT];
+    int runs = 0;
+    for (; r && r->written < r->count && r->found[r->written].frame < end; r->written++) {
+        const uint32_t source = r->entry[r->found[r->written].entry].frame;
+        if (runs == 0 || run[runs - 1].source != source) run[runs++] = (struct tsr_equal_run){0, source};
+        run[runs - 1].count++;
+    }
+    return runs > 0 ? tsr_container_put_equal(writer, run, runs, error) : TSR_OK;
+}
+
+void tsr_forget_repeats(struct tsr_repeats *r)
+{
+    if (!r) return;
+    memmove(r->found, r->found + r->written, (r->count - r->written) * sizeof *r->found);
+    r->count -= r->written;
+    r->written = 0;
 }
