@@ -91,6 +91,7 @@ struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, u
 
 /* frames/repeats.c: frames without loss that are equal to earlier ones. Their memory; NULL: there is none. */
 struct tsr_repeats;
+size_t tsr_repeats_bytes(void);
 struct tsr_repeats *tsr_repeats_take(void);
 void tsr_repeats_give(struct tsr_repeats *repeats);
 

@@ -94,8 +94,10 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
     const uint64_t rasters = need->has_rasters && !tsr_copies_rasters(&header->image, coding->lossy, plan.stack)
                                  ? 0
                                  : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
-    return fixed + plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128) + sizeof(uint32_t)) +
-           rasters + ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);
+    const uint64_t repeats = header->image.frames > 1 && !coding->lossy ? tsr_repeats_bytes() : 0;
+    return fixed + repeats +
+           plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128) + sizeof(uint32_t)) + rasters +
+           ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);
 }
 
 uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_header *header,

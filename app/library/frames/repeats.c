@@ -24,6 +24,11 @@ struct tsr_repeats {
     } found[TSR_EQUAL_LIMIT];
 };
 
+size_t tsr_repeats_bytes(void)
+{
+    return sizeof(struct tsr_repeats);
+}
+
 struct tsr_repeats *tsr_repeats_take(void)
 {
     return calloc(1, sizeof(struct tsr_repeats));
