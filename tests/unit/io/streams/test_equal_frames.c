@@ -1,6 +1,6 @@
 /* Frames that are equal to earlier ones: app/library/frames/repeats.c, and the sections E of io/container. FORMAT.md
  * 5.4. */
-#include "one_engine.h"
+#include "../one_engine.h"
 #include "tests/large_files.h"
 
 enum { SIDE = 32, FRAME = SIDE * SIDE };
