@@ -118,7 +118,8 @@ static enum tsr_status next_frame(struct tsr_container_reader *r, size_t from, u
     return TSR_OK;
 }
 
-/* Gives frames of an intact section the place of the frame that each is equal to. */
+/* Gives frames of an intact section the place of the frame that each is equal to. If that is an equal one itself, its
+ * section has another number, and they cannot be read. */
 static bool take_runs(struct tsr_container_reader *r, struct tsr_cursor *c, uint32_t frames, uint32_t *frame)
 {
     uint32_t count;
@@ -127,7 +128,7 @@ static bool take_runs(struct tsr_container_reader *r, struct tsr_cursor *c, uint
         if (!tsr_get_equal_run(c, &count, &distance) || distance > *frame || count > frames - *frame) return false;
         const uint32_t source = *frame - (uint32_t)distance;
         const uint8_t type = r->sections.place[r->frame_place[source]].type;
-        if (r->frame_number[source] != source || (type != TSR_SECTION_FRAME && type != TSR_SECTION_LIKE)) return false;
+        if (type != TSR_SECTION_FRAME && type != TSR_SECTION_LIKE) return false;
         for (uint32_t i = 0; i < count; i++, ++*frame) {
             r->frame_place[*frame] = r->frame_place[source];
             r->frame_number[*frame] = source;
