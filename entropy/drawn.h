@@ -1,7 +1,7 @@
 /* Drawn planes: samples that repeat values. Each sample is first asked whether it is what followed the same neighbours
  * before, then whether it is one of its neighbours, and is coded by its value or residual if it is neither. DRAWN.md.
  *
- * One definition codes and decodes: reads is a constant where it is called. */
+ * One definition codes and decodes: way is a constant where it is called. */
 #ifndef TSR_ENTROPY_DRAWN_H
 #define TSR_ENTROPY_DRAWN_H
 
@@ -23,6 +23,10 @@ enum {
     TSR_DRAWN_ERROR = 4095,    /* at most */
     TSR_DRAWN_VALUE_BITS = 10, /* the first ones of a value, which have chances */
 };
+
+/* What is done with a bit. Both: a string by residuals and one by values are written at once, which differ only where
+ * other samples are coded. */
+enum tsr_drawn_way { TSR_DRAWN_READS, TSR_DRAWN_WRITES, TSR_DRAWN_WRITES_BOTH };
 
 /* What followed some neighbours. */
 struct tsr_drawn_slot {
@@ -49,8 +53,7 @@ struct tsr_drawn {
     uint32_t key[TSR_DRAWN_LEVELS][TSR_DRAWN_GROUP]; /* of the group at work, without the samples of this row */
     struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
     struct tsr_drawn_chances *chances;
-    uint32_t others; /* samples so far that were neither remembered nor a neighbour */
-    struct tsr_range_writer writer;
+    struct tsr_range_writer writer, by_value; /* by_value: beside writer, which is by residual */
     struct tsr_range_reader reader;
 };
 
@@ -87,19 +90,20 @@ TSR_HD void tsr_adapt_quick(struct tsr_chance *chance, uint32_t bit)
         chance->zero = (uint16_t)(chance->zero - ((chance->zero - 32u) >> r));
 }
 
-TSR_HD_INLINE uint32_t tsr_drawn_bit(struct tsr_drawn *d, uint32_t zero, uint32_t bit, const bool reads)
+TSR_HD_INLINE uint32_t tsr_drawn_bit(struct tsr_drawn *d, uint32_t zero, uint32_t bit, const enum tsr_drawn_way way)
 {
-    if (reads) return tsr_range_get(&d->reader, zero);
+    if (way == TSR_DRAWN_READS) return tsr_range_get(&d->reader, zero);
     tsr_range_put(&d->writer, zero, bit);
+    if (way == TSR_DRAWN_WRITES_BOTH) tsr_range_put(&d->by_value, zero, bit);
     return bit;
 }
 
 /* A bit by a chance that begins as a coarser one. */
 TSR_HD_INLINE uint32_t tsr_drawn_fine_bit(struct tsr_drawn *d, struct tsr_chance *chance, struct tsr_chance *coarse,
-                                          uint32_t bit, const bool reads)
+                                          uint32_t bit, const enum tsr_drawn_way way)
 {
     if (chance->seen == 0) chance->zero = coarse->zero;
-    bit = tsr_drawn_bit(d, chance->zero, bit, reads);
+    bit = tsr_drawn_bit(d, chance->zero, bit, way);
     tsr_adapt_quick(chance, bit);
     tsr_adapt_quick(coarse, bit);
     return bit;
@@ -118,56 +122,71 @@ TSR_HD void tsr_drawn_begin_chances(struct tsr_drawn *d)
     if (d->value_bits <= 8) tsr_init_chances(c->value_after, (size_t)1 << 2 * d->value_bits);
 }
 
-/* The keys of a group of samples, without those of their own row. */
+/* Adds places first to end - 1 to the keys of a group of samples, and keeps them as those of a level. */
+TSR_HD_INLINE void tsr_drawn_level_keys(struct tsr_drawn *d, int32_t column, int level, int first, int end,
+                                        uint32_t sum[TSR_DRAWN_GROUP])
+{
+    for (int i = first; i < end; i++) {
+        const struct tsr_drawn_place p = tsr_drawn_places[i];
+        const uint16_t *const from = d->row[p.up] + column + p.right;
+        for (int k = 0; k < TSR_DRAWN_GROUP; k++) sum[k] += p.factor * from[k];
+    }
+    for (int k = 0; k < TSR_DRAWN_GROUP; k++) d->key[level][k] = sum[k];
+}
+
+/* The keys of a group of samples, without those of their own row, which come first in each level. */
 TSR_HD_INLINE void tsr_drawn_keys(struct tsr_drawn *d, int32_t column)
 {
     uint32_t sum[TSR_DRAWN_GROUP] = {0};
-    for (int i = 0; i < TSR_DRAWN_PLACES; i++) {
-        const struct tsr_drawn_place p = tsr_drawn_places[i];
-        if (p.up > 0) {
-            const uint16_t *const from = d->row[p.up] + column + p.right;
-            for (int k = 0; k < TSR_DRAWN_GROUP; k++) sum[k] += p.factor * from[k];
-        }
-        const int level = i == 9 ? 0 : i == 19 ? 1 : i == 41 ? 2 : -1;
-        for (int k = 0; k < TSR_DRAWN_GROUP && level >= 0; k++) d->key[level][k] = sum[k];
-    }
+    tsr_drawn_level_keys(d, column, 0, 2, 10, sum);
+    tsr_drawn_level_keys(d, column, 1, 12, 20, sum);
+    tsr_drawn_level_keys(d, column, 2, 20, TSR_DRAWN_PLACES, sum);
 }
 
 struct tsr_drawn_around {
     uint32_t w, n, nw, ne, ww, nn, median;
-    int activity; /* bits of it */
 };
 
 TSR_HD_INLINE struct tsr_drawn_around tsr_drawn_around(const struct tsr_drawn *d, int32_t c)
 {
-    const uint16_t *const row = d->row[0] + c, *const above = d->row[1] + c, *const e = d->error[0] + c,
-                          *const f = d->error[1] + c;
-    struct tsr_drawn_around a = {row[-1], above[0], above[-1], above[1], row[-2], d->row[2][c], 0, 0};
+    const uint16_t *const row = d->row[0] + c, *const above = d->row[1] + c;
+    struct tsr_drawn_around a = {row[-1], above[0], above[-1], above[1], row[-2], d->row[2][c], 0};
     a.median = (uint32_t)tsr_median_edge((int32_t)a.w, (int32_t)a.n, (int32_t)a.nw);
-    const int bits = tsr_bit_width(2u * e[-1] + 2u * f[0] + f[-1] + f[1] + e[-2]);
-    a.activity = bits < 15 ? bits : 15;
     return a;
+}
+
+/* Bits of a value below 2^31, without a branch. */
+TSR_HD uint32_t tsr_drawn_bits(uint32_t value)
+{
+    return (uint32_t)tsr_floor_log2(2 * value | 1);
+}
+
+TSR_HD uint32_t tsr_drawn_activity(const struct tsr_drawn *d, int32_t c)
+{
+    const uint16_t *const e = d->error[0] + c, *const f = d->error[1] + c;
+    const uint32_t bits = tsr_drawn_bits(2u * e[-1] + 2u * f[0] + f[-1] + f[1] + e[-2]);
+    return bits < 15 ? bits : 15;
 }
 
 /* Asks whether a sample is what followed its neighbours before. Returns false if nothing is known; else *value is that,
  * and *bit 0 if it is the sample. */
 TSR_HD_INLINE bool tsr_drawn_remembered(struct tsr_drawn *d, struct tsr_drawn_slot *const slot[TSR_DRAWN_LEVELS],
                                         const bool known[TSR_DRAWN_LEVELS], struct tsr_drawn_around a, uint32_t sample,
-                                        uint32_t *value, uint32_t *bit, const bool reads)
+                                        uint32_t *value, uint32_t *bit, const enum tsr_drawn_way way)
 {
     int level = known[2] ? 2 : known[1] ? 1 : known[0] ? 0 : -1;
     if (level < 0) return false;
-    if (level == 2 && slot[2]->count == 1 && known[1] && slot[1]->count > 2) level = 1;
+    if ((level == 2) & (slot[2]->count == 1) & known[1] & (slot[1]->count > 2)) level = 1;
     struct tsr_drawn_slot *const s = slot[level];
     const uint32_t v = s->value, count = s->count < 15u ? s->count : 15u;
     const uint32_t same = (uint32_t)(v == a.w) | (uint32_t)(v == a.n) << 1 |
-                          (uint32_t)(v == a.nw || v == a.ne || v == a.ww || v == a.nn) << 2;
-    const uint32_t simple = a.w == a.n && a.n == a.nw && a.nw == a.ne;
+                          (uint32_t)((v == a.nw) | (v == a.ne) | (v == a.ww) | (v == a.nn)) << 2;
+    const uint32_t simple = (a.w == a.n) & (a.n == a.nw) & (a.nw == a.ne);
     struct tsr_chance *const general =
         &d->chances->right[((count * TSR_DRAWN_LEVELS + (uint32_t)level) * 8 + same) * 2 + simple];
     if (s->right.seen == 0) s->right.zero = general->zero;
     *value = v;
-    *bit = tsr_drawn_bit(d, s->right.seen < 2 ? general->zero : s->right.zero, sample != v, reads);
+    *bit = tsr_drawn_bit(d, s->right.seen < 2 ? general->zero : s->right.zero, sample != v, way);
     tsr_adapt_quick(general, *bit);
     tsr_adapt_quick(&s->right, *bit);
     return true;
@@ -188,72 +207,91 @@ TSR_HD_INLINE void tsr_drawn_learn(struct tsr_drawn_slot *s, bool known, uint32_
     }
 }
 
-/* Asks whether a sample is one of its neighbours, of which it is not the one that was remembered. Returns true if it
- * is; *found is that. */
-TSR_HD_INLINE bool tsr_drawn_neighbour(struct tsr_drawn *d, struct tsr_drawn_around a, bool remembers,
-                                       uint32_t remembered, uint32_t sample, uint32_t *found, const bool reads)
+/* How the neighbours of a sample are equal. */
+struct tsr_drawn_equal {
+    uint32_t above, beside, pattern;
+    uint32_t first; /* bit k: candidate k is not equal to one before it */
+};
+
+TSR_HD_INLINE struct tsr_drawn_equal tsr_drawn_equal(struct tsr_drawn_around a)
+{
+    const uint32_t w_n = a.w == a.n, w_nw = a.w == a.nw, w_ne = a.w == a.ne, w_ww = a.w == a.ww, w_nn = a.w == a.nn,
+                   n_nw = a.n == a.nw, n_ne = a.n == a.ne, n_nn = a.n == a.nn, nw_ne = a.nw == a.ne,
+                   ww_nw = a.ww == a.nw, ww_n = a.ww == a.n;
+    const uint32_t again = w_n << 1 | (w_nw | n_nw) << 2 | (w_ne | n_ne | nw_ne) << 3 |
+                           (w_ww | ww_n | ww_nw | (uint32_t)(a.ww == a.ne)) << 4 |
+                           (w_nn | n_nn | (uint32_t)((a.nw == a.nn) | (a.ne == a.nn) | (a.ww == a.nn))) << 5;
+    struct tsr_drawn_equal e = {n_nw | n_ne << 1 | nw_ne << 2, w_n | w_nw << 1 | w_ne << 2 | w_ww << 3, 0, 0};
+    e.pattern = e.above | n_nn << 3 | e.beside << 4 | ww_nw << 8 | ww_n << 9 | w_nn << 10;
+    const bool differ = (e.above | (e.beside & 7)) == 0;
+    e.first = ~again & (differ ? 15 : 63);
+    return e;
+}
+
+/* Asks whether a sample, in column c, is one of its neighbours, of which it is not the one that was remembered. Returns
+ * true if it is; *found is that. */
+TSR_HD_INLINE bool tsr_drawn_neighbour(struct tsr_drawn *d, int32_t c, struct tsr_drawn_around a, bool remembers,
+                                       uint32_t remembered, uint32_t sample, uint32_t *found,
+                                       const enum tsr_drawn_way way)
 {
     const uint32_t candidate[TSR_DRAWN_CANDIDATES] = {a.w, a.n, a.nw, a.ne, a.ww, a.nn};
-    const uint32_t above = (uint32_t)(a.n == a.nw) | (uint32_t)(a.n == a.ne) << 1 | (uint32_t)(a.nw == a.ne) << 2,
-                   beside = (uint32_t)(a.w == a.n) | (uint32_t)(a.w == a.nw) << 1 | (uint32_t)(a.w == a.ne) << 2,
-                   left = (uint32_t)(a.w == a.ww);
-    const uint32_t pattern = above | (uint32_t)(a.n == a.nn) << 3 | beside << 4 | left << 7 |
-                             (uint32_t)(a.ww == a.nw) << 8 | (uint32_t)(a.ww == a.n) << 9 |
-                             (uint32_t)(a.w == a.nn) << 10;
-    const bool differ = above == 0 && beside == 0;
+    const struct tsr_drawn_equal e = tsr_drawn_equal(a);
+    const bool differ = (e.above | (e.beside & 7)) == 0;
+    const uint32_t activity = differ ? tsr_drawn_activity(d, c) : 0;
     struct tsr_drawn_chances *const chances = d->chances;
-    for (uint32_t k = 0; k < (differ ? 4u : 6u); k++) {
+    for (uint32_t k = 0; e.first >> k > 0; k++) {
         const uint32_t v = candidate[k];
-        bool is_known = remembers && v == remembered;
-        for (uint32_t j = 0; j < k; j++) is_known |= candidate[j] == v;
-        if (is_known) continue;
-        const int32_t step = tsr_abs((int32_t)v - (int32_t)a.median);
-        const uint32_t bits = (uint32_t)tsr_bit_width((uint32_t)step), far = bits < 5 ? bits : 5;
-        struct tsr_chance *const chance =
-            differ ? &chances->different[(((uint32_t)a.activity * 8 + far) * 8 + k) * 2 + remembers]
-                   : &chances->pattern[(pattern * 8 + k) * 2 + remembers];
-        struct tsr_chance *const coarse =
-            &chances->coarse[(((beside | left << 3) * 8 + k) * 2 + remembers) * 8 + above];
+        if (((e.first >> k & 1) == 0) | (remembers & (v == remembered))) continue;
+        const uint32_t bits = tsr_drawn_bits((uint32_t)tsr_abs((int32_t)v - (int32_t)a.median)),
+                       far = bits < 5 ? bits : 5;
+        struct tsr_chance *const chance = differ ? &chances->different[((activity * 8 + far) * 8 + k) * 2 + remembers]
+                                                 : &chances->pattern[(e.pattern * 8 + k) * 2 + remembers];
+        struct tsr_chance *const coarse = &chances->coarse[((e.beside * 8 + k) * 2 + remembers) * 8 + e.above];
         *found = v;
-        if (tsr_drawn_fine_bit(d, chance, coarse, sample != v, reads) == 0) return true;
+        if (tsr_drawn_fine_bit(d, chance, coarse, sample != v, way) == 0) return true;
     }
     return false;
 }
 
+/* A bit of a value: by a chance, which may begin as a coarser one; by none if chance is NULL. */
+TSR_HD_INLINE uint32_t tsr_drawn_value_bit(struct tsr_drawn *d, struct tsr_chance *chance, struct tsr_chance *coarse,
+                                           uint32_t bit, const enum tsr_drawn_way way)
+{
+    struct tsr_range_writer *const writer = way == TSR_DRAWN_WRITES_BOTH ? &d->by_value : &d->writer;
+    if (chance && coarse && chance->seen == 0) chance->zero = coarse->zero;
+    if (!chance && way == TSR_DRAWN_READS)
+        bit = tsr_range_get_even(&d->reader, 1);
+    else if (!chance)
+        tsr_range_put_even(writer, bit, 1);
+    else if (way == TSR_DRAWN_READS)
+        bit = tsr_range_get(&d->reader, chance->zero);
+    else
+        tsr_range_put(writer, chance->zero, bit);
+    if (chance) tsr_adapt_quick(chance, bit);
+    if (coarse) tsr_adapt_quick(coarse, bit);
+    return bit;
+}
+
 /* A sample by its bits. */
-TSR_HD_INLINE uint32_t tsr_drawn_value(struct tsr_drawn *d, uint32_t w, uint32_t sample, const bool reads)
+TSR_HD_INLINE uint32_t tsr_drawn_value(struct tsr_drawn *d, uint32_t w, uint32_t sample, const enum tsr_drawn_way way)
 {
     const int bits = d->value_bits;
     uint32_t node = 1;
     for (int i = bits - 1; i >= 0; i--) {
-        uint32_t bit = sample >> i & 1;
-        if (bits - 1 - i >= TSR_DRAWN_VALUE_BITS) {
-            if (reads)
-                bit = tsr_range_get_even(&d->reader, 1);
-            else
-                tsr_range_put_even(&d->writer, bit, 1);
-        } else {
-            struct tsr_chance *const coarse = &d->chances->value[node];
-            struct tsr_chance *const chance = bits <= 8 ? &d->chances->value_after[w << bits | node] : coarse;
-            if (bits <= 8) {
-                bit = tsr_drawn_fine_bit(d, chance, coarse, bit, reads);
-            } else {
-                bit = tsr_drawn_bit(d, chance->zero, bit, reads);
-                tsr_adapt_quick(chance, bit);
-            }
-        }
-        node = node << 1 | bit;
+        const bool has_chance = bits - 1 - i < TSR_DRAWN_VALUE_BITS, is_fine = bits <= 8;
+        struct tsr_chance *const of_node = has_chance ? &d->chances->value[node] : NULL;
+        struct tsr_chance *const chance = is_fine ? &d->chances->value_after[w << bits | node] : of_node;
+        node = node << 1 | tsr_drawn_value_bit(d, chance, is_fine ? of_node : NULL, sample >> i & 1, way);
     }
     return node - (1u << bits);
 }
 
-/* A sample that is neither remembered nor a neighbour; d->range or more where it is invalid. */
-TSR_HD_INLINE uint32_t tsr_drawn_escape(struct tsr_drawn *d, struct tsr_drawn_around a, uint32_t sample,
-                                        const bool reads)
+/* A sample by its residual; d->range where it is invalid. */
+TSR_HD_INLINE uint32_t tsr_drawn_residual(struct tsr_drawn *d, int32_t c, struct tsr_drawn_around a, uint32_t sample,
+                                          const enum tsr_drawn_way way)
 {
-    if (!d->by_residual) return tsr_drawn_value(d, a.w, sample, reads);
-    struct tsr_chance *const chances = d->chances->residual[a.activity];
-    if (!reads) {
+    struct tsr_chance *const chances = d->chances->residual[tsr_drawn_activity(d, c)];
+    if (way != TSR_DRAWN_READS) {
         tsr_range_put_number(&d->writer, chances,
                              tsr_fold(tsr_residual((int32_t)sample, (int32_t)a.median, (int32_t)d->range)));
         return sample;
@@ -263,32 +301,51 @@ TSR_HD_INLINE uint32_t tsr_drawn_escape(struct tsr_drawn *d, struct tsr_drawn_ar
     return (uint32_t)tsr_residual_inverse(tsr_unfold(folded), (int32_t)a.median, (int32_t)d->range);
 }
 
-/* The sample in column c, k of its group; d->range or more where it is invalid. */
-TSR_HD_INLINE uint32_t tsr_drawn_sample(struct tsr_drawn *d, int32_t c, int k, uint32_t sample, const bool reads)
+/* A sample that is neither remembered nor a neighbour; d->range or more where it is invalid. */
+TSR_HD_INLINE uint32_t tsr_drawn_escape(struct tsr_drawn *d, int32_t c, struct tsr_drawn_around a, uint32_t sample,
+                                        const enum tsr_drawn_way way)
 {
-    const struct tsr_drawn_around a = tsr_drawn_around(d, c);
+    if (way == TSR_DRAWN_WRITES_BOTH) tsr_drawn_value(d, a.w, sample, way);
+    return way == TSR_DRAWN_WRITES_BOTH || d->by_residual ? tsr_drawn_residual(d, c, a, sample, way)
+                                                          : tsr_drawn_value(d, a.w, sample, way);
+}
+
+/* Completes the keys of the sample in column c, k of its group, by those of its own row, and mixes them. */
+TSR_HD_INLINE void tsr_drawn_hash(struct tsr_drawn *d, int32_t c, int k)
+{
     const uint16_t *const row = d->row[0] + c;
-    struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
-    uint32_t check[TSR_DRAWN_LEVELS];
-    bool known[TSR_DRAWN_LEVELS];
     const uint32_t near = row[-1] * tsr_drawn_places[0].factor + row[-2] * tsr_drawn_places[1].factor,
                    wide = near + row[-3] * tsr_drawn_places[10].factor + row[-4] * tsr_drawn_places[11].factor;
     for (int level = 0; level < TSR_DRAWN_LEVELS; level++) {
         uint32_t h = (d->key[level][k] + (level == 0 ? near : wide)) * 0x85ebca6bu;
         h ^= h >> 15;
-        h *= 0x2c1b3c6du;
+        d->key[level][k] = h * 0x2c1b3c6du;
+    }
+}
+
+/* The sample in column c, k of its group; d->range or more where it is invalid. */
+TSR_HD_INLINE uint32_t tsr_drawn_sample(struct tsr_drawn *d, int32_t c, int k, uint32_t sample,
+                                        const enum tsr_drawn_way way)
+{
+    const struct tsr_drawn_around a = tsr_drawn_around(d, c);
+    struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
+    uint32_t check[TSR_DRAWN_LEVELS];
+    bool known[TSR_DRAWN_LEVELS];
+    if (way == TSR_DRAWN_READS) tsr_drawn_hash(d, c, k);
+    for (int level = 0; level < TSR_DRAWN_LEVELS; level++) {
+        const uint32_t h = d->key[level][k];
         slot[level] = &d->slot[level][h >> (32 - d->slot_bits)];
         check[level] = h & 255;
-        known[level] = slot[level]->count > 0 && slot[level]->check == check[level];
+        known[level] = (slot[level]->count > 0) & (slot[level]->check == check[level]);
     }
     uint32_t value = 0, found = 0, bit = 1;
-    const bool remembers = tsr_drawn_remembered(d, slot, known, a, sample, &value, &bit, reads);
+    const bool remembers = tsr_drawn_remembered(d, slot, known, a, sample, &value, &bit, way);
     if (remembers && bit == 0)
         sample = value;
-    else if (tsr_drawn_neighbour(d, a, remembers, value, sample, &found, reads))
+    else if (tsr_drawn_neighbour(d, c, a, remembers, value, sample, &found, way))
         sample = found;
     else
-        d->others++, sample = tsr_drawn_escape(d, a, sample, reads);
+        sample = tsr_drawn_escape(d, c, a, sample, way);
     for (int level = 0; level < TSR_DRAWN_LEVELS; level++)
         tsr_drawn_learn(slot[level], known[level], check[level], sample);
     const uint32_t error = (uint32_t)tsr_abs((int32_t)sample - (int32_t)a.median);
@@ -307,7 +364,7 @@ TSR_HD_INLINE bool tsr_drawn_is_flat(const struct tsr_drawn *d, int32_t c, int s
 }
 
 /* The row at work: from is what is coded, to where what is decoded goes. Returns false if it is invalid. */
-TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, const bool reads)
+TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, const enum tsr_drawn_way way)
 {
     uint16_t *const row = d->row[0];
     const uint16_t above = d->row[1][0], error_above = d->error[1][0];
@@ -318,8 +375,8 @@ TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, cons
         const uint16_t w = row[c - 1];
         if (tsr_drawn_is_flat(d, c, samples)) {
             uint32_t bit = 0;
-            for (int k = 0; k < samples && !reads; k++) bit |= from[c + k] != w;
-            bit = tsr_drawn_bit(d, d->chances->flat.zero, bit, reads);
+            for (int k = 0; k < samples && way != TSR_DRAWN_READS; k++) bit |= from[c + k] != w;
+            bit = tsr_drawn_bit(d, d->chances->flat.zero, bit, way);
             tsr_adapt_quick(&d->chances->flat, bit);
             for (int k = 0; k < samples && bit == 0; k++) {
                 row[c + k] = w;
@@ -328,8 +385,12 @@ TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, cons
             if (bit == 0) continue;
         }
         tsr_drawn_keys(d, c);
+        if (way != TSR_DRAWN_READS) {
+            for (int k = 0; k < samples; k++) row[c + k] = from[c + k];
+            for (int k = 0; k < TSR_DRAWN_GROUP; k++) tsr_drawn_hash(d, c + k, k);
+        }
         for (int k = 0; k < samples; k++) {
-            const uint32_t sample = tsr_drawn_sample(d, c + k, k, reads ? 0 : from[c + k], reads);
+            const uint32_t sample = tsr_drawn_sample(d, c + k, k, way == TSR_DRAWN_READS ? 0 : from[c + k], way);
             if (sample >= d->range) return false;
             row[c + k] = (uint16_t)sample;
         }

@@ -103,7 +103,11 @@ struct tsr_memory_account {
 };
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account);
 struct tsr_memory_account *tsr_input_account(const struct tsr_input *input);
-bool tsr_input_is_verified(const struct tsr_input *input);
+static inline bool tsr_input_is_verified(const struct tsr_input *input)
+{
+    const struct tsr_memory_account *const account = tsr_input_account(input);
+    return account && account->is_verified;
+}
 
 /* Who is asked before each read, with the end of what was read so far and the input's size: false makes this read and
  * all later ones fail, TSR_ERROR_CANCELLED. Threads that read at once ask at once. */

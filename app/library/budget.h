@@ -82,6 +82,13 @@ struct tsr_plan {
     size_t space, stack_space;
     size_t raster_offset; /* where the only frame's raster stands in the space; SIZE_MAX: it does not */
 };
+/* Whether an encoder copies rasters that its source holds, so that those of a stack stand one after the other although
+ * frames between them are equal to earlier ones. */
+static inline bool tsr_copies_rasters(const struct tsr_image *image, bool lossy, uint32_t stack)
+{
+    return image->frames > 1 && !lossy && stack > 0;
+}
+
 struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct tsr_header *header,
                                   const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes);
 

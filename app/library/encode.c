@@ -39,9 +39,10 @@ struct encoding {
     struct tsr_container_writer *writer;
     uint32_t batch;
     struct tsr_encode_job *jobs;
+    uint32_t *numbers;          /* of the jobs' frames */
     struct tsr_hash128 *hashes; /* of the batch's rasters */
     bool hashes_later;          /* while the batch is coded */
-    bool is_trial;              /* only to see what the frames take: nothing is hashed */
+    bool is_trial;              /* only to see what the frames take */
     uint8_t *rasters;           /* NULL: the source holds all, from here on: */
     bool in_place;              /* the raster stands in the work space, and is used up */
     const uint8_t *held;
@@ -60,7 +61,8 @@ struct encoding {
     uint32_t tiles_taken;
     enum tsr_status take_status;
     struct tsr_error *take_error;
-    struct tsr_units *units; /* of frames that are units */
+    struct tsr_units *units;     /* of frames that are units */
+    struct tsr_repeats *repeats; /* NULL: no frame is looked for among earlier ones */
 };
 
 /* Puts a long blob. Of a file without frames as many chunks are compressed at once as there are threads, and as memory
@@ -237,7 +239,8 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     if (job->fallback) e->encoded.fallback = job->fallback;
     if (!job->coded.is_drawn) e->encoded.has_others = true;
     const double start = tsr_seconds();
-    const enum tsr_status status = put_rest(e, &job->coded, distance, error);
+    enum tsr_status status = tsr_put_repeats(e->repeats, e->numbers[job - e->jobs], e->writer, error);
+    if (status == TSR_OK) status = put_rest(e, &job->coded, distance, error);
     e->encoded.write_s += tsr_seconds() - start;
     return status == TSR_OK ? check_excess(e, error) : status;
 }
@@ -249,8 +252,6 @@ static enum tsr_status put_alone(struct encoding *e, struct tsr_encode_job *job,
     e->engine->ops->give_coded(e->engine, job);
     return status;
 }
-
-/* ---- Batches ------------------------------------------------------------------------------------------------ */
 
 /* Frames first to first + count - 1 of a batch, all coded, with one model where that is smaller. Then as ever. */
 static enum tsr_status put_stack(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
@@ -286,25 +287,45 @@ static uint32_t frames_alike(struct tsr_coding *coding, uint32_t frame, uint32_t
     return frame < at && at - frame < count ? at - frame : count;
 }
 
-/* Reads a batch. Hashes are made now, while a raster is in the cache: when it is coded, files that wait for a GPU have
+/* Frames from this one on that are alike, units or not, at most so many. */
+static uint32_t frames_in_turn(const struct encoding *e, uint32_t first, uint32_t most)
+{
+    const uint8_t *const units = e->source->units;
+    const uint32_t left = e->source->header.image.frames - first;
+    if (most > left) most = left;
+    for (uint32_t i = 1; units && i < most; i++)
+        if (units[first + i] != units[first]) return i;
+    return most;
+}
+
+/* Reads a batch of at most wanted frames, and between them those that are equal to earlier ones. *count: the others;
+ * *read: all. Hashes are made now, while a raster is in the cache: when it is coded, files that wait for a GPU have
  * taken its place. Or they are made later by threads that would have nothing to do, if the batch is large. */
-static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
+static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t wanted, uint32_t *count, uint32_t *read,
+                                  struct tsr_error *error)
 {
     enum { LEAST_BYTES = 1 << 20 };
     struct tsr_source *source = e->source;
     const struct tsr_image *image = &source->header.image;
     const size_t raster_bytes = tsr_raster_bytes(image);
     const bool has_threads = e->engine == e->engine->cpu && tsr_pool_threads(e->engine->pool) > 1;
+    const uint32_t most = frames_in_turn(e, first, e->repeats ? wanted + TSR_EQUAL_LIMIT : wanted);
     const double start = tsr_seconds();
-    e->hashes_later = !e->is_trial && has_threads && raster_bytes * count >= LEAST_BYTES;
+    e->hashes_later = !e->is_trial && has_threads && raster_bytes * (most < wanted ? most : wanted) >= LEAST_BYTES;
     source->rasters_last = e->hashes_later;
-    for (uint32_t i = 0; i < count; i++) {
-        uint8_t *const raster = e->rasters ? e->rasters + i * raster_bytes : NULL;
-        e->jobs[i].raster = raster ? raster : e->held + (first + i) * raster_bytes;
+    *count = *read = 0;
+    for (uint32_t i; *read < most && *count < wanted && !tsr_repeats_are_full(e->repeats); ++*read) {
+        const uint32_t frame = first + *read;
+        uint8_t *const raster = e->rasters ? e->rasters + *count * raster_bytes : NULL;
+        e->jobs[i = *count].raster = raster ? raster : e->held + frame * raster_bytes;
         e->jobs[i].borrows = image->frames == 1 && !source->header.coding.lossy; /* a lossy one is decoded, too */
-        if (raster) TSR_TRY(tsr_source_read_frame(source, first + i, raster, error));
-        if (!e->is_trial && !e->hashes_later && !source->header.coding.lossy)
-            tsr_add_frame_hash(&e->frames, image, e->jobs[i].raster);
+        e->numbers[i] = frame;
+        if (raster && e->held) memcpy(raster, e->held + frame * raster_bytes, raster_bytes);
+        if (raster && !e->held) TSR_TRY(tsr_source_read_frame(source, frame, raster, error));
+        if (e->repeats && tsr_find_repeat(e->repeats, frame, first, e->jobs, i, raster_bytes)) continue;
+        ++*count;
+        if (!e->hashes_later && !source->header.coding.lossy && (!e->is_trial || e->repeats))
+            e->hashes[i] = frame_hash(image, e->jobs[i].raster);
     }
     e->encoded.read_s += tsr_seconds() - start;
     return TSR_OK;
@@ -357,17 +378,6 @@ static void do_hash(void *context, unsigned piece)
 
 /* ---- All frames --------------------------------------------------------------------------------------------- */
 
-/* Frames from this one on that are alike, units or not, at most so many. */
-static uint32_t frames_in_turn(const struct encoding *e, uint32_t first, uint32_t most)
-{
-    const uint8_t *const units = e->source->units;
-    const uint32_t left = e->source->header.image.frames - first;
-    if (most > left) most = left;
-    for (uint32_t i = 1; units && i < most; i++)
-        if (units[first + i] != units[first]) return i;
-    return most;
-}
-
 /* Frames from this one on, which are units. *count: how many were put. */
 static enum tsr_status put_units(struct encoding *e, uint32_t first, uint32_t *count, struct tsr_error *error)
 {
@@ -387,40 +397,57 @@ static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
 {
     if (!e->encoded.keeps_raster) return TSR_OK;
     const size_t size = tsr_raster_bytes(&e->source->header.image);
-    e->encoded.raster = malloc(size);
-    if (!e->encoded.raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame");
+    if (!(e->encoded.raster = malloc(size))) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame");
     memcpy(e->encoded.raster, e->rasters ? e->rasters : e->held, size);
     return TSR_OK;
+}
+
+/* A batch is coded, and written. */
+static enum tsr_status encode_batch(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &e->source->header.image;
+    const uint32_t hashed = e->source->header.coding.lossy ? 0 : count; /* of lossy ones, what they became */
+    struct batch_work work = {.e = e, .first = first, .count = count, .error = error};
+    if (!e->hashes_later) return code_batch(e, first, count, error);
+    if (image->frames == 1 && hashed > 0) { /* a lossy frame is decoded before it is written */
+        e->take_error = error;
+        e->jobs[0].take = take_tile;
+        e->jobs[0].taker = e;
+    }
+    tsr_pool_run(e->engine->pool, e->in_place ? do_hash : do_piece, &work,
+                 (e->in_place ? HASHES_FRAMES - HASHES_INPUT : HASHES_FRAMES) + hashed);
+    return e->in_place ? code_batch(e, first, count, error) : work.status;
+}
+
+/* Adds the hashes of the frames that were read, in their order. */
+static void add_hashes(struct encoding *e, uint32_t first, uint32_t read)
+{
+    if (e->source->header.coding.lossy || (e->is_trial && !e->repeats)) return;
+    if (e->repeats) tsr_know_frames(e->repeats, first, e->hashes);
+    for (uint32_t k = 0, i = 0; k < read; k++) {
+        const struct tsr_hash128 *const repeat = e->repeats ? tsr_repeat_hash(e->repeats, first + k) : NULL;
+        add_hash(&e->frames, repeat ? repeat : &e->hashes[i++]);
+    }
 }
 
 static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error)
 {
     const struct tsr_image *image = &e->source->header.image;
-    for (uint32_t first = 0, count; first < image->frames; first += count) {
+    for (uint32_t first = 0, count, read; first < image->frames; first += read) {
         if (e->source->units && e->source->units[first]) {
-            TSR_TRY(put_units(e, first, &count, error));
+            TSR_TRY(tsr_put_repeats(e->repeats, first, e->writer, error));
+            TSR_TRY(put_units(e, first, &read, error));
             continue;
         }
-        count = frames_in_turn(e, first, e->batch);
-        const uint32_t hashed = e->source->header.coding.lossy ? 0 : count; /* of lossy ones, what they became */
-        struct batch_work work = {.e = e, .first = first, .count = count, .error = error};
-        TSR_TRY(read_batch(e, first, count, error));
+        TSR_TRY(read_batch(e, first, e->batch, &count, &read, error));
         TSR_TRY(keep_raster(e, error));
-        if (!e->hashes_later) {
-            TSR_TRY(code_batch(e, first, count, error));
-            continue;
-        }
-        if (count == 1 && !e->stack && hashed > 0) { /* a lossy frame is decoded before it is written */
-            e->take_error = error;
-            e->jobs[0].take = take_tile;
-            e->jobs[0].taker = e;
-        }
-        tsr_pool_run(e->engine->pool, e->in_place ? do_hash : do_piece, &work,
-                     (e->in_place ? HASHES_FRAMES - HASHES_INPUT : HASHES_FRAMES) + hashed);
-        TSR_TRY(e->in_place ? code_batch(e, first, count, error) : work.status);
-        for (uint32_t i = 0; i < hashed; i++) add_hash(&e->frames, &e->hashes[i]);
+        if (count > 0) TSR_TRY(encode_batch(e, first, count, error));
+        add_hashes(e, first, read);
+        tsr_forget_repeats(e->repeats);
+        if (tsr_repeats_are_full(e->repeats)) TSR_TRY(tsr_put_repeats(e->repeats, UINT32_MAX, e->writer, error));
+        tsr_forget_repeats(e->repeats);
     }
-    return TSR_OK;
+    return tsr_put_repeats(e->repeats, UINT32_MAX, e->writer, error);
 }
 
 struct tsr_coding tsr_without_loss(const struct tsr_coding *coding)
@@ -445,9 +472,12 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->stack = plan.stack;
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
+    e->numbers = calloc(plan.batch, sizeof *e->numbers);
+    if (image->frames > 1 && !is_lossy) e->repeats = tsr_repeats_take();
     e->held = e->source->rasters;
     e->in_place = !e->held && plan.raster_offset != SIZE_MAX;
-    if (!e->held && !e->in_place) e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
+    if (!e->in_place && (!e->held || tsr_copies_rasters(image, is_lossy, plan.stack)))
+        e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
     e->decoded = is_lossy ? ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
     e->workspace = plan.space ? ops->take_workspace(e->engine, plan.space) : NULL;
     if (e->in_place && e->workspace) {
@@ -455,8 +485,8 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
         ops->clear_raster(e->engine, e->workspace, plan.raster_offset, tsr_raster_bytes(image));
     }
     e->stack_workspace = plan.stack && plan.stack_space ? ops->take_workspace(e->engine, plan.stack_space) : NULL;
-    if (!e->jobs || !e->hashes || (!e->rasters && !e->held) || (is_lossy && !e->decoded) || !e->workspace ||
-        (plan.stack && !e->stack_workspace))
+    if (!e->jobs || !e->hashes || !e->numbers || (image->frames > 1 && !is_lossy && !e->repeats) ||
+        (!e->rasters && !e->held) || (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", plan.space + plan.stack_space);
     return TSR_OK;
 }
@@ -478,6 +508,8 @@ static void give_back(struct encoding *e)
     e->units = NULL;
     free(e->jobs);
     free(e->hashes);
+    free(e->numbers);
+    tsr_repeats_give(e->repeats);
     give_room_back(e);
 }
 
@@ -485,6 +517,7 @@ enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *
                                   struct tsr_container_writer *writer, struct tsr_error *error)
 {
     struct encoding e = {.engine = engine, .source = source, .writer = writer, .is_trial = true};
+    tsr_hasher_init(&e.frames);
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK) status = encode_frames(&e, error);
     give_back(&e);

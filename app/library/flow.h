@@ -89,6 +89,27 @@ bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame 
 /* Frame number i of a stack of count, without a model but for the first. */
 struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, uint32_t i, uint32_t count);
 
+/* frames/repeats.c: frames without loss that are equal to earlier ones. Their memory; NULL: there is none. */
+struct tsr_repeats;
+size_t tsr_repeats_bytes(void);
+struct tsr_repeats *tsr_repeats_take(void);
+void tsr_repeats_give(struct tsr_repeats *repeats);
+
+/* Whether a frame is equal to an earlier one, which is then noted, if they are not full. If not, later ones may be
+ * equal to it. Its raster is that of a job of a batch that begins with frame first. Then the hashes of the batch's
+ * jobs, once it is coded. */
+bool tsr_repeats_are_full(const struct tsr_repeats *repeats);
+bool tsr_find_repeat(struct tsr_repeats *repeats, uint32_t frame, uint32_t first, const struct tsr_encode_job *jobs,
+                     uint32_t job, size_t raster_bytes);
+void tsr_know_frames(struct tsr_repeats *repeats, uint32_t first, const struct tsr_hash128 *hashes);
+
+/* The hash of a frame that was noted, once its batch is coded; NULL: it was not. Then they are written up to a frame,
+ * in their order among the others. */
+const struct tsr_hash128 *tsr_repeat_hash(const struct tsr_repeats *repeats, uint32_t frame);
+enum tsr_status tsr_put_repeats(struct tsr_repeats *repeats, uint32_t end, struct tsr_container_writer *writer,
+                                struct tsr_error *error);
+void tsr_forget_repeats(struct tsr_repeats *repeats); /* those that are written */
+
 /* frames/decoded.c: what a frame that was coded with loss decodes to, from its payload in memory, and its difference to
  * the original. The engine that codes makes it: the proof decodes what stands in the file, by what the caller chose. */
 enum tsr_status tsr_decode_coded(struct tsr_engine *engine, const struct tsr_header *header,

@@ -96,10 +96,13 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
     const uint64_t fixed = fixed_memory(engine, header, coding, need, input_bytes);
     if (!header || tsr_are_units(header)) return fixed;
     const struct tsr_plan plan = tsr_plan_encoding(engine, header, coding, need, input_bytes);
-    const bool need_room = !need->has_rasters && plan.raster_offset == SIZE_MAX;
-    const uint64_t rasters =
-        need_room ? ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image)) : 0;
-    return fixed + plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128)) + rasters +
+    const bool takes_none = need->has_rasters && !tsr_copies_rasters(&header->image, coding->lossy, plan.stack);
+    const uint64_t rasters = takes_none || plan.raster_offset != SIZE_MAX
+                                 ? 0
+                                 : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
+    const uint64_t repeats = header->image.frames > 1 && !coding->lossy ? tsr_repeats_bytes() : 0;
+    return fixed + repeats +
+           plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128) + sizeof(uint32_t)) + rasters +
            ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);
 }
 

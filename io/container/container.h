@@ -106,6 +106,16 @@ enum tsr_status tsr_container_put_frame(struct tsr_container_writer *writer, con
 enum { TSR_LIKE_LIMIT = 255 };
 enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *writer, uint32_t distance,
                                              struct tsr_error *error);
+/* Puts frames that are equal to earlier ones, without tiles: at most TSR_EQUAL_LIMIT in all runs together. */
+enum { TSR_EQUAL_LIMIT = 255 };
+struct tsr_equal_run {
+    uint32_t count, source; /* count frames that are equal to frame source, which was put with tiles */
+};
+enum tsr_status tsr_container_put_equal(struct tsr_container_writer *writer, const struct tsr_equal_run *runs,
+                                        int count, struct tsr_error *error);
+/* The same, of runs as they stand in the section. Errors: TSR_ERROR_CORRUPT, too. */
+enum tsr_status tsr_container_put_runs(struct tsr_container_writer *writer, const uint8_t *runs, size_t size,
+                                       struct tsr_error *error);
 enum tsr_status tsr_container_put_tile(struct tsr_container_writer *writer, const struct tsr_piece *pieces, int count,
                                        struct tsr_error *error);
 

@@ -48,19 +48,29 @@ static enum tsr_status check_types(const struct tsr_container_reader *r, size_t 
     return TSR_OK;
 }
 
+/* Bytes of memory of all places, and of frames beyond the sections that have them. */
+static uint64_t places_memory(const struct tsr_container_reader *r, uint32_t frames)
+{
+    const size_t sections = r->end - r->first;
+    return (uint64_t)TSR_INDEX_MEMORY * r->sections.count +
+           (uint64_t)TSR_FRAME_MEMORY * (frames > sections ? frames - sections : 0);
+}
+
 /* Allocates the arrays that find_frames() fills. */
 static bool take_places(struct tsr_container_reader *r, uint32_t frames)
 {
     const size_t sections = r->end - r->first;
     free(r->frame_place);
+    free(r->frame_number);
     free(r->model_place);
     free(r->section_hash);
     free(r->is_opened);
     r->model_place = malloc(((size_t)frames + 1) * sizeof *r->model_place);
     r->frame_place = malloc(((size_t)frames + 1) * sizeof *r->frame_place);
+    r->frame_number = malloc(((size_t)frames + 1) * sizeof *r->frame_number);
     r->section_hash = malloc((sections + 1) * sizeof *r->section_hash);
     r->is_opened = calloc(sections + 1, sizeof *r->is_opened);
-    return r->frame_place && r->model_place && r->section_hash && r->is_opened;
+    return r->frame_place && r->frame_number && r->model_place && r->section_hash && r->is_opened;
 }
 
 /* Whether a section that begins no frame may stand at this place. A tile stands in a frame; all others do not stand
@@ -73,6 +83,92 @@ static bool may_stand(const struct tsr_container_reader *r, size_t at, bool in_f
     return type == last && at + 1 == r->end;
 }
 
+/* The most frames that the sections may have. */
+static uint64_t most_frames(const struct tsr_container_reader *r)
+{
+    uint64_t most = 0;
+    for (size_t i = r->first; i < r->end; i++)
+        most += r->sections.place[i].type == TSR_SECTION_EQUAL ? TSR_EQUAL_LIMIT : 1;
+    return most;
+}
+
+/* The number of the first frame of the sections from this one on, by the first of them that is intact; frames if there
+ * is none. Errors: TSR_ERROR_CORRUPT where damaged ones may have any number of frames. */
+static enum tsr_status next_frame(struct tsr_container_reader *r, size_t from, uint32_t frames, uint32_t *number,
+                                  struct tsr_error *error)
+{
+    const uint8_t *body;
+    size_t size;
+    uint32_t damaged = 0;
+    for (size_t i = from; i < r->end; i++) {
+        const uint8_t type = r->sections.place[i].type;
+        if (type != TSR_SECTION_FRAME && type != TSR_SECTION_LIKE && type != TSR_SECTION_EQUAL &&
+            type != TSR_SECTION_UNIT)
+            continue;
+        const enum tsr_status status = tsr_read_own(r, i, (enum tsr_section_type)type, &body, &size, error);
+        if (status == TSR_ERROR_CORRUPT && type != TSR_SECTION_EQUAL) damaged++;
+        if (status == TSR_ERROR_CORRUPT && type != TSR_SECTION_EQUAL) continue;
+        TSR_TRY(status);
+        struct tsr_cursor c = {body, size, 0, false};
+        const uint64_t found = tsr_get_varint(&c);
+        *number = found >= damaged && found <= frames ? (uint32_t)found - damaged : 0;
+        return TSR_OK;
+    }
+    *number = frames > damaged ? frames - damaged : 0;
+    return TSR_OK;
+}
+
+/* Gives frames of an intact section the place of the frame that each is equal to. If that is an equal one itself, its
+ * section has another number, and they cannot be read. */
+static bool take_runs(struct tsr_container_reader *r, struct tsr_cursor *c, uint32_t frames, uint32_t *frame)
+{
+    uint32_t count;
+    uint64_t distance;
+    while (c->at < c->size) {
+        if (!tsr_get_equal_run(c, &count, &distance) || distance > *frame || count > frames - *frame) return false;
+        const uint32_t source = *frame - (uint32_t)distance;
+        const uint8_t type = r->sections.place[r->frame_place[source]].type;
+        if (type != TSR_SECTION_FRAME && type != TSR_SECTION_LIKE) return false;
+        for (uint32_t i = 0; i < count; i++, ++*frame) {
+            r->frame_place[*frame] = r->frame_place[source];
+            r->frame_number[*frame] = source;
+            r->model_place[*frame] = r->model_place[source];
+        }
+    }
+    return true;
+}
+
+/* The frames of section i, which are equal to earlier ones. If it is damaged, so are they, and the next section that
+ * has the number of a frame says how many they are. */
+static enum tsr_status find_equal(struct tsr_container_reader *r, size_t i, uint32_t frames, uint32_t *frame,
+                                  struct tsr_error *error)
+{
+    const uint8_t *body;
+    size_t size;
+    struct tsr_error why;
+    const struct tsr_place *const place = &r->sections.place[i];
+    const enum tsr_status status = tsr_read_own(r, i, TSR_SECTION_EQUAL, &body, &size, &why);
+    if (status == TSR_OK) {
+        struct tsr_cursor c = {body, size, 0, false};
+        const bool is_next = tsr_get_varint(&c) == *frame && !c.bad && tsr_equal_frames(body + c.at, size - c.at) > 0;
+        if (is_next && take_runs(r, &c, frames, frame)) return TSR_OK;
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the equal frames at byte %llu are not valid",
+                           (unsigned long long)place->offset);
+    }
+    if (status != TSR_ERROR_CORRUPT) {
+        if (error) *error = why;
+        return status;
+    }
+    uint32_t next;
+    TSR_TRY(next_frame(r, i + 1, frames, &next, error));
+    for (; *frame < next; ++*frame) {
+        r->frame_place[*frame] = i;
+        r->frame_number[*frame] = *frame;
+        r->model_place[*frame] = TSR_NOWHERE;
+    }
+    return TSR_OK;
+}
+
 /* Checks that the sections of the file or the member are possible ones in a possible order, and notes where frames
  * begin. */
 static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_error *error)
@@ -83,11 +179,12 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
                are_units = tsr_are_units(&r->chosen.header);
     r->units = 0;
     TSR_TRY(check_types(r, r->first, r->end, error));
-    if (frames > sections && !is_walked)
+    if (frames > most_frames(r) && !is_walked)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames cannot be in %zu sections", frames, sections);
-    if (frames > sections)
+    if (frames > most_frames(r))
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "the file ends, or is damaged, before its proof: %u frames are missing", frames);
+    if (frames > sections) TSR_TRY(tsr_input_claim_header(r->sections.input, places_memory(r, frames), error));
     if (!take_places(r, frames)) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
     uint32_t frame = 0;
     size_t proofs = 0;
@@ -100,8 +197,14 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
             r->model_place[frame] = is_unit ? TSR_NOWHERE : i;
             r->units += is_unit;
             if (place->type == TSR_SECTION_LIKE) TSR_TRY(find_model(r, i, &r->model_place[frame], error));
+            r->frame_number[frame] = frame;
             r->frame_place[frame++] = i;
             in_frame = !is_unit;
+            continue;
+        }
+        if (place->type == TSR_SECTION_EQUAL && frame > 0 && frame < frames) {
+            TSR_TRY(find_equal(r, i, frames, &frame, error));
+            in_frame = false;
             continue;
         }
         in_frame &= place->type == TSR_SECTION_TILE;
@@ -200,6 +303,7 @@ void tsr_container_close(struct tsr_container_reader *reader)
     tsr_forget_twins(reader);
     free(reader->listed);
     free(reader->frame_place);
+    free(reader->frame_number);
     free(reader->model_place);
     free(reader->section_hash);
     free(reader->is_opened);
@@ -319,7 +423,9 @@ struct tsr_input *tsr_container_input(const struct tsr_container_reader *reader)
 uint64_t tsr_container_memory(const struct tsr_container_reader *reader)
 {
     const struct tsr_blob_sizes blobs = tsr_container_blobs(reader);
-    return reader->sections.count * (uint64_t)TSR_INDEX_MEMORY + blobs.longest_stored + blobs.longest + blobs.bases;
+    const struct tsr_header *const header = &reader->chosen.header;
+    return places_memory(reader, tsr_has_frames(header) ? header->image.frames : 0) + blobs.longest_stored +
+           blobs.longest + blobs.bases;
 }
 
 uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader)

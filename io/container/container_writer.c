@@ -1,6 +1,7 @@
 /* Writing a .tsr file: sections, their seals, index and end. FORMAT.md sections 3 to 5. */
 #include "container_writer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +179,41 @@ enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *w, uin
     TSR_TRY(tsr_put_section(w, TSR_SECTION_LIKE, &piece, 1, error));
     if (!w->is_trial) w->entries[w->entry_count - 1].distance = (uint8_t)distance;
     return TSR_OK;
+}
+
+/* Writes the section of runs of equal frames, of which the part is all but the number of the first frame. */
+static enum tsr_status put_equal(struct tsr_container_writer *w, struct tsr_piece runs, uint32_t frames,
+                                 struct tsr_error *error)
+{
+    uint8_t number[TSR_VARINT_LIMIT];
+    const struct tsr_piece pieces[2] = {{number, tsr_put_varint(number, w->frames)}, runs};
+    w->frames += frames;
+    w->tiles = 0;
+    TSR_TRY(tsr_keep_part(w, TSR_SECTION_EQUAL, pieces + 1, 1, error));
+    return tsr_put_section(w, TSR_SECTION_EQUAL, pieces, 2, error);
+}
+
+enum tsr_status tsr_container_put_equal(struct tsr_container_writer *w, const struct tsr_equal_run *runs, int count,
+                                        struct tsr_error *error)
+{
+    uint8_t bytes[2 * TSR_VARINT_LIMIT * TSR_EQUAL_LIMIT];
+    size_t used = 0;
+    uint32_t frames = 0;
+    for (int i = 0; i < count; i++) {
+        used += tsr_put_varint(bytes + used, runs[i].count);
+        used += tsr_put_varint(bytes + used, w->frames + frames - runs[i].source);
+        frames += runs[i].count;
+    }
+    assert(count > 0 && frames <= TSR_EQUAL_LIMIT);
+    return put_equal(w, (struct tsr_piece){bytes, used}, frames, error);
+}
+
+enum tsr_status tsr_container_put_runs(struct tsr_container_writer *w, const uint8_t *runs, size_t size,
+                                       struct tsr_error *error)
+{
+    const uint32_t frames = tsr_equal_frames(runs, size);
+    if (frames == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "runs of equal frames of %zu bytes are not valid", size);
+    return put_equal(w, (struct tsr_piece){runs, size}, frames, error);
 }
 
 enum tsr_status tsr_container_put_tile(struct tsr_container_writer *w, const struct tsr_piece *payload, int count,

@@ -93,7 +93,7 @@ static const uint8_t *open_frame_section(struct tsr_container_reader *r, uint32_
         if (body) hash = tsr_hash_of_section(place->type, body, size);
     }
     struct tsr_cursor c = {body, body ? size : 0, 0, false};
-    const bool numbered = tsr_get_varint(&c) == frame && (i == 0 || tsr_get_varint(&c) == i - 1);
+    const bool numbered = tsr_get_varint(&c) == r->frame_number[frame] && (i == 0 || tsr_get_varint(&c) == i - 1);
     if (!body || c.bad || !numbered) {
         if (i == 0)
             tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "frame %u at byte %llu is damaged", frame,

@@ -29,6 +29,7 @@ enum tsr_section_type {
     TSR_SECTION_BLOB = 'B',
     TSR_SECTION_FRAME = 'F',
     TSR_SECTION_LIKE = 'G',
+    TSR_SECTION_EQUAL = 'E',
     TSR_SECTION_TILE = 'T',
     TSR_SECTION_UNIT = 'U',
     TSR_SECTION_PROOF = 'P',
@@ -56,7 +57,7 @@ static inline bool tsr_is_spare_type(uint8_t type)
  * reader. */
 static inline bool tsr_is_unknown_type(uint8_t type)
 {
-    static const char known[] = "HBFGTUPMDICS";
+    static const char known[] = "HBFGETUPMDICS";
     return type >= 'A' && type <= 'Z' && !memchr(known, type, sizeof known - 1);
 }
 
@@ -109,6 +110,28 @@ struct tsr_member {
 };
 size_t tsr_put_member(uint8_t *out, const char *name, const struct tsr_header *header, const struct tsr_proof *proof);
 enum tsr_status tsr_get_member(const uint8_t *body, size_t size, struct tsr_member *member, struct tsr_error *error);
+
+/* The next run of equal frames; false: it is not valid. FORMAT.md 5.4. */
+static inline bool tsr_get_equal_run(struct tsr_cursor *c, uint32_t *count, uint64_t *distance)
+{
+    const uint64_t frames = tsr_get_varint(c);
+    *distance = tsr_get_varint(c);
+    *count = frames <= TSR_EQUAL_LIMIT ? (uint32_t)frames : 0;
+    return !c->bad && *count > 0 && *distance > 0;
+}
+
+/* Frames of all runs; 0: the runs are not valid. */
+static inline uint32_t tsr_equal_frames(const uint8_t *runs, size_t size)
+{
+    struct tsr_cursor c = {runs, size, 0, false};
+    uint32_t frames = 0, count;
+    uint64_t distance;
+    while (c.at < size && frames <= TSR_EQUAL_LIMIT) {
+        if (!tsr_get_equal_run(&c, &count, &distance)) return 0;
+        frames += count;
+    }
+    return frames <= TSR_EQUAL_LIMIT ? frames : 0;
+}
 
 /* The id of a file or a member, computed in steps: the hash of the header, the hashes of the sections in their order,
  * and for a member the hash of its proof. FORMAT.md 3.1. */

@@ -195,7 +195,8 @@ static enum tsr_status put_part(struct tsr_container_writer *w, uint8_t type, st
         return put_blob_part(w, type, part, error);
     }
     if (type == TSR_SECTION_TILE) return *in_frame ? tsr_container_put_tile(w, &piece, 1, error) : fail(error);
-    *in_frame = type != TSR_SECTION_UNIT;
+    *in_frame = type != TSR_SECTION_UNIT && type != TSR_SECTION_EQUAL;
+    if (type == TSR_SECTION_EQUAL) return tsr_container_put_runs(w, part.bytes, part.size, error);
     if (type == TSR_SECTION_UNIT) return tsr_container_put_unit(w, part.bytes, part.size, error);
     if (type == TSR_SECTION_FRAME) return tsr_container_put_frame(w, part.bytes, part.size, error);
     distance = tsr_get_varint(&part);

@@ -64,9 +64,15 @@ const struct tsr_drawn_form *tsr_drawn_form(enum tsr_isa isa)
 }
 
 size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool by_residual,
-                           uint8_t *payload, size_t capacity, uint32_t *others, void *scratch)
+                           uint8_t *payload, size_t capacity, void *scratch)
 {
-    return tsr_drawn_form(tsr_isa())->code(samples, tile, range, by_residual, payload, capacity, others, scratch);
+    return tsr_drawn_form(tsr_isa())->code(samples, tile, range, by_residual, payload, capacity, scratch);
+}
+
+size_t tsr_code_drawn_tile_both(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload,
+                                size_t capacity, void *scratch)
+{
+    return tsr_drawn_form(tsr_isa())->code_both(samples, tile, range, payload, capacity, scratch);
 }
 
 bool tsr_decode_drawn_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile,

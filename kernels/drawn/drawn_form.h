@@ -30,8 +30,17 @@ static struct tsr_drawn begin_tile(struct tsr_tile tile, uint32_t range, void *s
     return d;
 }
 
+/* Ends a string. Returns its bytes; 0: there is no room. */
+static size_t end_string(struct tsr_range_writer *writer)
+{
+    size_t size = tsr_range_end(writer);
+    if (writer->overflow) return 0;
+    if (size == 0) writer->bytes[size++] = 0; /* no piece is empty */
+    return size;
+}
+
 static size_t code_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool by_residual,
-                        uint8_t *payload, size_t capacity, uint32_t *others, void *scratch)
+                        uint8_t *payload, size_t capacity, void *scratch)
 {
     struct tsr_drawn d = begin_tile(tile, range, scratch);
     if (capacity == 0) return 0;
@@ -39,14 +48,31 @@ static size_t code_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t 
     d.writer = tsr_range_writer(payload, capacity);
     tsr_range_put_even(&d.writer, by_residual, 1);
     for (int32_t y = 0; y < tile.height && !d.writer.overflow; y++) {
-        tsr_drawn_row(&d, samples + tile.first + (size_t)y * tile.stride, false);
+        tsr_drawn_row(&d, samples + tile.first + (size_t)y * tile.stride, TSR_DRAWN_WRITES);
         tsr_drawn_end_row(&d);
     }
-    size_t size = tsr_range_end(&d.writer);
-    if (others) *others = d.others;
-    if (d.writer.overflow) return 0;
-    if (size == 0) payload[size++] = 0; /* no piece is empty */
-    return size;
+    return end_string(&d.writer);
+}
+
+/* The string by values stands in the second half until it is known to be the shorter one. */
+static size_t code_tile_both(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload,
+                             size_t capacity, void *scratch)
+{
+    struct tsr_drawn d = begin_tile(tile, range, scratch);
+    const size_t half = capacity / 2;
+    if (half == 0) return 0;
+    d.writer = tsr_range_writer(payload, half);
+    d.by_value = tsr_range_writer(payload + half, half);
+    tsr_range_put_even(&d.writer, 1, 1);
+    tsr_range_put_even(&d.by_value, 0, 1);
+    for (int32_t y = 0; y < tile.height && !(d.writer.overflow && d.by_value.overflow); y++) {
+        tsr_drawn_row(&d, samples + tile.first + (size_t)y * tile.stride, TSR_DRAWN_WRITES_BOTH);
+        tsr_drawn_end_row(&d);
+    }
+    const size_t by_residual = end_string(&d.writer), by_value = end_string(&d.by_value);
+    if (by_value == 0 || (by_residual > 0 && by_residual <= by_value)) return by_residual;
+    memmove(payload, payload + half, by_value);
+    return by_value;
 }
 
 static bool decode_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile,
@@ -56,11 +82,11 @@ static bool decode_tile(const uint8_t *payload, size_t size, uint32_t range, uin
     d.reader = tsr_range_reader(payload, size);
     d.by_residual = tsr_range_get_even(&d.reader, 1) != 0;
     for (int32_t y = 0; y < tile.height; y++) {
-        if (!tsr_drawn_row(&d, NULL, true) || d.reader.overrun) return false;
+        if (!tsr_drawn_row(&d, NULL, TSR_DRAWN_READS) || d.reader.overrun) return false;
         memcpy(samples + tile.first + (size_t)y * tile.stride, d.row[0], (size_t)tile.width * sizeof *samples);
         tsr_drawn_end_row(&d);
     }
     return d.reader.at >= size;
 }
 
-const struct tsr_drawn_form TSR_FORM = {code_tile, decode_tile};
+const struct tsr_drawn_form TSR_FORM = {code_tile, code_tile_both, decode_tile};

@@ -9,7 +9,10 @@
 uint64_t tsr_code_drawn_planes(struct tsr_pool *pool, const struct tsr_image *image,
                                const struct tsr_encode_space *space);
 
-/* Then makes them the frame's tiles. */
-void tsr_take_drawn_planes(const struct tsr_image *image, const struct tsr_encode_space *space);
+/* Copies the pieces to the room of drawn pieces, if they fit there. */
+void tsr_keep_drawn_planes(const struct tsr_image *image, const struct tsr_encode_space *space);
+
+/* Makes the pieces, or those that were kept, the frame's tiles. */
+void tsr_take_drawn_planes(const struct tsr_image *image, const struct tsr_encode_space *space, bool were_kept);
 
 #endif

@@ -68,6 +68,8 @@ struct tsr_encode_space {
     tsr_rans_table *rans_codes;
     struct tsr_value_codes *value_codes;
     uint32_t *drawn_sizes; /* of the pieces of drawn tiles, TSR_PLANES_LIMIT a tile; NULL: no plane is tried */
+    uint8_t *drawn_pieces; /* one after the other, drawn_room bytes */
+    size_t drawn_room;
     int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
     uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */
     uint32_t *median_costs;            /* of the plane at work, tile_blocks a tile */

@@ -171,11 +171,11 @@ static void exchange_section(struct sections *s, int at, const struct section *w
 /* Replaces all sections of some types by the other file's: its header with these pixels, its proof, ... */
 static void mix_sections(struct sections *s, const struct sections *other, uint64_t *random)
 {
-    static const uint8_t types[][3] = {{'H'}, {'B'}, {'F', 'G', 'T'}, {'T'}, {'P'}, {'M'}, {'D'}};
+    static const uint8_t types[][4] = {{'H'}, {'B'}, {'F', 'G', 'T', 'E'}, {'T'}, {'P'}, {'M'}, {'D'}};
     const uint64_t chosen = 1 + below(random, 126);
     for (size_t t = 0; t < 7; t++)
         for (int i = 0, k = 0; (chosen >> t & 1) && i < s->count; i++) {
-            if (!memchr(types[t], s->section[i].type, 3) || s->section[i].type == 0) continue;
+            if (!memchr(types[t], s->section[i].type, 4) || s->section[i].type == 0) continue;
             while (k < other->count && other->section[k].type != s->section[i].type) k++;
             if (k < other->count) exchange_section(s, i, &other->section[k++]);
         }

@@ -60,6 +60,12 @@ static void renumber(struct sections *s)
             numbers[0] = frames++;
             numbers[1] = 0;
             renumber_body(s, i, 1, numbers);
+        } else if (type == 'E') {
+            renumber_body(s, i, 1, &frames);
+            size_t at = 0;
+            read_number(s->section[i].body.data, s->section[i].body.size, &at);
+            if (at <= s->section[i].body.size)
+                frames += equal_frames(s->section[i].body.data + at, s->section[i].body.size - at) % 256;
         } else if (type == 'T') {
             renumber_body(s, i, 2, numbers);
             numbers[1]++;
@@ -83,7 +89,7 @@ static void mutate_section(struct section *s, struct fuzz_random *random)
     const uint32_t how = fuzz_below(random, 4);
     size_t size = s->body.size;
     /* After the numbers of frames and tiles there is a string of bits. */
-    const size_t skip = s->type == 'F' ? 1 : s->type == 'T' ? 2 : 0;
+    const size_t skip = s->type == 'F' || s->type == 'E' ? 1 : s->type == 'T' ? 2 : 0;
     if (size > 0) memcpy(body, s->body.data, size);
     if (skip > 0 && size > skip && how < 2)
         size = skip + fuzz_mutate_bits(body + skip, size - skip, room - skip, random);

@@ -176,6 +176,8 @@ bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part);
 bool ref_is_piece(const struct ref_piece *a, const struct ref_piece *b);
 /* 3.8: the body of a section, or that of its twin if the section is damaged. */
 bool ref_read_body(const struct ref_file *file, size_t section, struct ref_bytes *body);
+/* 5.4: frames of the runs of a section E; 0: they are invalid. */
+uint64_t ref_equal_frames(struct ref_bytes runs);
 /* 3.7, 5.4: the section that a section B or G of a part needs. For others it is the section itself. */
 bool ref_find_needed(const struct ref_part *part, size_t section, size_t *needed);
 /* 3.3: the content of a part's section, in memory of ref_alloc(). */

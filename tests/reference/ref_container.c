@@ -71,7 +71,7 @@ static bool is_letter(unsigned type)
 
 bool ref_is_unknown(unsigned type)
 {
-    return type >= 'A' && type <= 'Z' && !is_one_of(type, "HBFGTUPMDICS");
+    return type >= 'A' && type <= 'Z' && !is_one_of(type, "HBFGETUPMDICS");
 }
 
 bool ref_fail_type(const struct ref_file *file, size_t section)

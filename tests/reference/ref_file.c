@@ -144,6 +144,67 @@ static bool decode_unit(const struct ref_header *h, struct ref_bytes *b, struct 
     return true;
 }
 
+uint64_t ref_equal_frames(struct ref_bytes runs)
+{
+    uint64_t frames = 0;
+    if (ref_left(&runs) == 0) return 0;
+    while (ref_left(&runs) > 0) {
+        uint64_t count = ref_varint(&runs), distance = ref_varint(&runs);
+        if (runs.bad || count < 1 || count > 255 || distance < 1) return 0;
+        frames += count;
+    }
+    return frames <= 255 ? frames : 0;
+}
+
+static bool decode_section(const struct ref_part *part, size_t i, struct ref_output *out, struct progress *at);
+
+/* The section F or G of a frame. */
+static bool find_frame(const struct ref_part *part, uint64_t number, size_t *section)
+{
+    struct ref_bytes b;
+    for (size_t i = part->first; i < part->end; i++) {
+        unsigned type = part->file->sections[i].type;
+        if (type != 'F' && type != 'G') continue;
+        if (!ref_read_body(part->file, i, &b)) return false;
+        *section = i;
+        if (ref_varint(&b) == number && !b.bad) return true;
+    }
+    return ref_fail("a frame is equal to one that is not there");
+}
+
+/* 5.4: a frame that is equal to the one of a section, which is decoded again. */
+static bool repeat_frame(const struct ref_part *part, size_t section, uint32_t number, struct ref_output *out,
+                         struct progress *at)
+{
+    struct progress again = {.frames = number, .of_frames = at->of_frames, .raster = at->raster};
+    again.hashes = at->hashes + (size_t)at->coded * 16;
+    if (!decode_section(part, section++, out, &again)) return false;
+    for (; section < part->end && part->file->sections[section].type == 'T'; section++)
+        if (!decode_section(part, section, out, &again)) return false;
+    if (!leave_frame(part, out, &again)) return false;
+    at->frames++;
+    at->coded++;
+    return true;
+}
+
+/* 5.4: frames that are equal to earlier ones. b: behind the number of the first. */
+static bool decode_equal(const struct ref_part *part, struct ref_bytes *b, struct ref_output *out, struct progress *at)
+{
+    if (ref_equal_frames((struct ref_bytes){.data = b->data + b->at, .size = ref_left(b)}) == 0)
+        return ref_fail("runs of equal frames are invalid");
+    while (ref_left(b) > 0) {
+        uint64_t count = ref_varint(b), distance = ref_varint(b);
+        size_t section = 0;
+        if (distance > at->frames || count > at->of_frames - at->frames)
+            return ref_fail("a run of equal frames is too long, or equal to a frame before the first");
+        const uint32_t source = at->frames - (uint32_t)distance;
+        if (!find_frame(part, source, &section)) return false;
+        for (uint64_t i = 0; i < count; i++)
+            if (!repeat_frame(part, section, source, out, at)) return false;
+    }
+    return true;
+}
+
 /* Checks the order of sections, too. */
 static bool decode_section(const struct ref_part *part, size_t i, struct ref_output *out, struct progress *at)
 {
@@ -156,6 +217,9 @@ static bool decode_section(const struct ref_part *part, size_t i, struct ref_out
                ref_fail("section %zu ('%c') stands between frames", i, (int)type);
     } else if (type == 'U') {
         return decode_unit(h, &b, out, at);
+    } else if (type == 'E') {
+        if (ref_varint(&b) != at->frames || b.bad) return ref_fail("an equal frame is out of order");
+        return decode_equal(part, &b, out, at);
     } else if (type == 'F' || type == 'G') {
         if (ref_are_units(h)) return ref_fail("a frame of a file of units is none");
         if (ref_varint(&b) != at->frames || b.bad) return ref_fail("a frame is out of order");
@@ -214,6 +278,11 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
     for (size_t i = part->first; i < part->end; i++) {
         unsigned type = part->file->sections[i].type;
         at.of_frames += type == 'F' || type == 'G' || type == 'U';
+        if (type != 'E') continue;
+        struct ref_bytes b;
+        if (!ref_read_body(part->file, i, &b)) return false;
+        (void)ref_varint(&b);
+        at.of_frames += (uint32_t)ref_equal_frames((struct ref_bytes){.data = b.data + b.at, .size = ref_left(&b)});
     }
     if (at.of_frames != (has_image ? h->frames : 0)) return ref_fail("the number of frames is wrong");
     at.hashes = ref_alloc(at.of_frames, 16);

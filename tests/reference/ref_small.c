@@ -44,6 +44,10 @@ static bool add_part(struct ref_file *file, unsigned type, struct ref_bytes part
     } else if (type == 'U') {
         n->in_frame = false;
         put_varint(&numbers, room, n->frames++);
+    } else if (type == 'E') {
+        n->in_frame = false;
+        put_varint(&numbers, room, n->frames);
+        n->frames += ref_equal_frames(part);
     } else {
         return ref_fail("a part of type %u of a small file is unknown", type);
     }

@@ -187,6 +187,16 @@ static size_t small_proof(const uint8_t *header, size_t header_size, const uint8
     return at + HASH;
 }
 
+uint64_t equal_frames(const uint8_t *runs, size_t size)
+{
+    uint64_t frames = 0;
+    for (size_t at = 0; at < size;) {
+        frames += read_number(runs, size, &at);
+        if (at <= size) read_number(runs, size, &at);
+    }
+    return frames;
+}
+
 /* Adds the section that a part of a small file stands for. */
 static void add_part(struct sections *s, uint8_t type, const uint8_t *part, size_t size, uint64_t *frames,
                      uint64_t *tiles)
@@ -201,7 +211,8 @@ static void add_part(struct sections *s, uint8_t type, const uint8_t *part, size
         if (type % 2 == 0 && !is_known) used += put_number(numbers + used, size);
     } else {
         if (type != 'T') *tiles = 0;
-        used += put_number(numbers, type == 'T' ? *frames - 1 : (*frames)++);
+        used += put_number(numbers, type == 'T' ? *frames - 1 : *frames);
+        if (type != 'T') *frames += type == 'E' ? equal_frames(part, size) : 1;
         if (type == 'T') used += put_number(numbers + used, (*tiles)++);
     }
     append(&body, numbers, used);

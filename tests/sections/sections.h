@@ -61,4 +61,7 @@ void append_section_as_it_was(struct bytes *file, const struct section *section)
 uint64_t read_number(const uint8_t *bytes, size_t size, size_t *at); /* a varint; *at becomes size + 1 after the end */
 size_t put_number(uint8_t *out, uint64_t value);
 
+/* Frames of the runs of a section E. */
+uint64_t equal_frames(const uint8_t *runs, size_t size);
+
 #endif

@@ -89,10 +89,10 @@ TEST(tiles)
         const bool by_residual = rng_below(&r, 2);
         void *const scratch = must(malloc(tsr_drawn_scratch_bytes(tile.width, tile.height)));
         fill(&r, tile, range, n % CONTENTS);
-        const size_t size = tsr_code_drawn_tile(samples, tile, range, by_residual, payload, BYTES, NULL, scratch);
+        const size_t size = tsr_code_drawn_tile(samples, tile, range, by_residual, payload, BYTES, scratch);
         for (int isa = 0; isa <= (int)tsr_best_isa(); isa++) { /* all forms write the same */
             const struct tsr_drawn_form *const form = tsr_drawn_form((enum tsr_isa)isa);
-            const size_t same = form->code(samples, tile, range, by_residual, again, BYTES, NULL, scratch);
+            const size_t same = form->code(samples, tile, range, by_residual, again, BYTES, scratch);
             expect(same == size && memcmp(again, payload, size) == 0, "tile %d by form %d", n, isa);
             expect(form->decode(payload, size, range, back, tile, scratch), "tile %d by form %d", n, isa);
             check_same(tile, samples, back, tile.stride, tile.first);
@@ -106,7 +106,7 @@ TEST(tiles)
         expect(!decodes(tile, range, size + 5), "tile %d is followed by bytes", n);
         payload[size - 1] = GUARD;
         expect(size == 1 ||
-                   tsr_code_drawn_tile(samples, tile, range, by_residual, payload, size - 1, NULL, scratch) == 0,
+                   tsr_code_drawn_tile(samples, tile, range, by_residual, payload, size - 1, scratch) == 0,
                "tile %d", n);
         expect(size == 1 || payload[size - 1] == GUARD, "tile %d", n);
         free(scratch);
