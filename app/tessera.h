@@ -520,7 +520,7 @@ static inline struct tsr_data_sink tsr_to_calls(int64_t (*write)(void *, const v
 TSR_API enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t hash[16], struct tsr_error *error);
 
 /* Brings the names of all outputs of this process so far to the disk, with their folders. TSR_ERROR_WRITE: one of those
- * since the last call may not last; which one is not known. */
+ * since the last call, or of those of this thread since its last call, may not last; which one is not known. */
 TSR_API enum tsr_status tsr_sync_folders(struct tsr_error *error);
 
 /* Ends the process with a status amid running calls, of which no temporary file is left; for a thread that waits for

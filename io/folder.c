@@ -29,8 +29,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows 
 static void *known;                                      /* tree of hashes of paths, by tsearch() */
 static struct unsynced unsynced[UNSYNCED_LIMIT];
 static size_t unsynced_count;
-static int sync_failure; /* errno of the first folder that could not be synced, until it is reported */
+static uint64_t failures, told; /* folders that could not be synced, and how many of these a call has told of */
+static int sync_failure;        /* errno of the first one that was not told of, or of the last one that was */
 static char failed_path[SHOWN_PATH];
+
+/* Of this thread: a folder has new names that it has not synced since, and how many failures there were before. */
+static _Thread_local bool has_noted;
+static _Thread_local uint64_t failures_before;
 
 static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER; /* held while folders are synced */
 
@@ -65,7 +70,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 static void note_failure(const char *path)
 {
     pthread_mutex_lock(&lock);
-    if (sync_failure == 0) {
+    if (failures++ == told) {
         sync_failure = errno;
         snprintf(failed_path, sizeof failed_path, "%s", path);
     }
@@ -85,6 +90,8 @@ enum tsr_status tsr_folder_changed(int folder, const char *path, struct tsr_erro
         return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot get the status of the folder of", path);
     snprintf(one.path, sizeof one.path, "%s", path);
     pthread_mutex_lock(&lock);
+    if (!has_noted) failures_before = failures;
+    has_noted = true;
     for (size_t i = 0; i < unsynced_count; i++) {
         if (!is_same(&unsynced[i].status, &one.status)) continue;
         pthread_mutex_unlock(&lock);
@@ -121,11 +128,13 @@ enum tsr_status tsr_sync_folders(struct tsr_error *error)
     char path[SHOWN_PATH];
     pthread_mutex_lock(&lock);
     const int failure = sync_failure;
-    sync_failure = 0;
+    const bool fails = failures > told || (has_noted && failures > failures_before); /* another thread's call, maybe */
+    told = failures;
+    has_noted = false;
     memcpy(path, failed_path, sizeof path);
     pthread_mutex_unlock(&lock);
     pthread_mutex_unlock(&sync_lock);
-    if (failure == 0) return TSR_OK;
+    if (!fails) return TSR_OK;
     errno = failure;
     return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot sync the folder of", path);
 }

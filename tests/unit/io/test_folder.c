@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -728,6 +729,34 @@ TEST(ways_that_fail)
     }
 }
 
+static void *sync_elsewhere(void *failed)
+{
+    *(bool *)failed = tsr_sync_folders(NULL) == TSR_ERROR_WRITE;
+    return NULL;
+}
+
+/* A folder that cannot be synced is told to the thread that has noted it, although another one's call has synced it and
+ * was told, too; and to nobody twice. */
+TEST(failures_of_another_call)
+{
+    struct tsr_spot spot;
+    bool failed = false;
+    pthread_t other;
+    assert_int_equal(tsr_sync_folders(NULL), TSR_OK);
+    assert_int_equal(tsr_spot_open(path_in_folder("x"), strlen(folder), &spot, NULL), TSR_OK);
+    assert_int_equal(tsr_folder_changed(spot.folder, "x", NULL), TSR_OK);
+    tsr_spot_close(&spot);
+    plan_calls(CALL_SYNC, 1, false, FAULT_ERROR);
+    assert_int_equal(pthread_create(&other, NULL, sync_elsewhere, &failed), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    plan_none();
+    assert_true(failed);
+    struct tsr_error error = {0};
+    assert_int_equal(tsr_sync_folders(&error), TSR_ERROR_WRITE);
+    assert_non_null(strstr(error.text, "cannot sync the folder of x"));
+    assert_int_equal(tsr_sync_folders(NULL), TSR_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(walks_in_order, clear),
@@ -741,6 +770,7 @@ int main(void)
                                        cmocka_unit_test_teardown(unfinished_files, clear),
                                        cmocka_unit_test_teardown(parts_of_all_kinds, clear),
                                        cmocka_unit_test_teardown(ways, clear),
-                                       cmocka_unit_test_teardown(ways_that_fail, clear)};
+                                       cmocka_unit_test_teardown(ways_that_fail, clear),
+                                       cmocka_unit_test_teardown(failures_of_another_call, clear)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
