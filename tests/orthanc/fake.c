@@ -322,6 +322,9 @@ static void check_file(const char *name, unsigned number)
     make_id(id, number);
     CHECK(create(id, bytes) == 0, name);
     CHECK(exists(path_of(id, "")) + exists(path_of(id, ".tsr")) == 1, name);
+    struct stat status;
+    CHECK(stat(path_of(id, exists(path_of(id, "")) ? "" : ".tsr"), &status) == 0 && (status.st_mode & 0777) == 0640,
+          name);
     CHECK(reads_back(id, bytes), name);
     for (size_t part = 0; part <= 8; part++) {
         const size_t offset = bytes.size * part / 8, left = bytes.size - offset;
@@ -549,6 +552,7 @@ static void check_all(char **names, int count)
 {
     char configuration[1200];
     const struct bytes first = load(names[0]);
+    umask(027);
     check_settings();
     /* A relative folder begins where the configuration is. */
     snprintf(fake.root, sizeof fake.root, "%s/store", fake.place);
