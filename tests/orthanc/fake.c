@@ -518,6 +518,15 @@ static void check_memory(struct bytes small)
     CHECK(remove_file(id) == 0 && remove_file(other) == 0, "large");
     CHECK(create(id, small) == 0 && exists(path_of(id, ".tsr")) && reads_back(id, small) && remove_file(id) == 0,
           "a small one is coded");
+    /* What is stored takes less memory than its bytes, and is read by a temporary file where these are too many. */
+    uint8_t some[1 << 12];
+    while (large.size < 48 << 20) {
+        for (size_t i = 0; i < sizeof some; i++) some[i] = (uint8_t)((random = random * 1664525 + 1013904223) >> 24);
+        append(&large, some, sizeof some);
+    }
+    large.data[0] = 'Q';
+    CHECK(create(id, large) == 0 && exists(path_of(id, ".tsr")), fake.said);
+    CHECK(reads_back(id, large) && remove_file(id) == 0, fake.said);
     free(large.data);
 }
 
