@@ -16,6 +16,7 @@ struct store {
     struct settings settings;
     struct tsr_engine *engine;
     struct store_counts counts;
+    mode_t mode;                  /* of new files, as Orthanc's own have it */
     atomic_bool is_made[FOLDERS]; /* by the first four digits of ids: this process has brought the folder to the disk */
 };
 
@@ -83,6 +84,9 @@ struct store *store_open(const struct settings *settings, char sentence[SETTINGS
         return NULL;
     }
     store->settings = *settings;
+    const mode_t mask = umask(022);
+    umask(mask);
+    store->mode = 0666 & ~mask;
     if ((mkdir(settings->root, 0777) != 0 && errno != EEXIST) || stat(settings->root, &status) != 0 ||
         !S_ISDIR(status.st_mode)) {
         snprintf(sentence, SETTINGS_SENTENCE, "\"StorageDirectory\" is no folder that can be used: %.300s",
@@ -198,7 +202,10 @@ static bool write_tsr(struct store *store, const struct names *names, const void
     const struct tsr_data_sink sink = tsr_to_path(names->tsr);
     const enum tsr_status status = tsr_compress(store->engine, &source, &sink, &options, report, error);
     if (status != TSR_OK) return false;
-    if (report->verified && report->promise == TSR_PROMISE_FILE) return true;
+    if (report->verified && report->promise == TSR_PROMISE_FILE) {
+        (void)!chmod(names->tsr, store->mode); /* what comes from memory is its owner's alone */
+        return true;
+    }
     unlink(names->tsr);
     snprintf(error->text, sizeof error->text, "its .tsr would not restore the same file");
     return false;

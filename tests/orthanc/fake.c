@@ -322,6 +322,9 @@ static void check_file(const char *name, unsigned number)
     make_id(id, number);
     CHECK(create(id, bytes) == 0, name);
     CHECK(exists(path_of(id, "")) + exists(path_of(id, ".tsr")) == 1, name);
+    struct stat status;
+    CHECK(stat(path_of(id, exists(path_of(id, "")) ? "" : ".tsr"), &status) == 0 && (status.st_mode & 0777) == 0640,
+          name);
     CHECK(reads_back(id, bytes), name);
     for (size_t part = 0; part <= 8; part++) {
         const size_t offset = bytes.size * part / 8, left = bytes.size - offset;
@@ -515,6 +518,15 @@ static void check_memory(struct bytes small)
     CHECK(remove_file(id) == 0 && remove_file(other) == 0, "large");
     CHECK(create(id, small) == 0 && exists(path_of(id, ".tsr")) && reads_back(id, small) && remove_file(id) == 0,
           "a small one is coded");
+    /* What is stored takes less memory than its bytes, and is read by a temporary file where these are too many. */
+    uint8_t some[1 << 12];
+    while (large.size < 48 << 20) {
+        for (size_t i = 0; i < sizeof some; i++) some[i] = (uint8_t)((random = random * 1664525 + 1013904223) >> 24);
+        append(&large, some, sizeof some);
+    }
+    large.data[0] = 'Q';
+    CHECK(create(id, large) == 0 && exists(path_of(id, ".tsr")), fake.said);
+    CHECK(reads_back(id, large) && remove_file(id) == 0, fake.said);
     free(large.data);
 }
 
@@ -549,6 +561,7 @@ static void check_all(char **names, int count)
 {
     char configuration[1200];
     const struct bytes first = load(names[0]);
+    umask(027);
     check_settings();
     /* A relative folder begins where the configuration is. */
     snprintf(fake.root, sizeof fake.root, "%s/store", fake.place);

@@ -26,6 +26,8 @@ FAULTS = [
     ("the root is not synced", "store.c", "if (reason == 0) reason = sync_folder(store->settings.root);", ""),
     ("a folder that is not synced counts", "store.c", "(reason = sync_descriptor(folder)) != 0", "(sync_descriptor(folder), false)"),
     ("what cannot be coded is refused", "store.c", "if (reason == 0 && !is_tsr) reason = write_plain", "if (reason == 0 && !is_tsr) reason = count > 0 ? ENOMEM : write_plain"),
+    ("only its owner reads a file", "store.c", "(void)!chmod(names->tsr, store->mode);", "(void)store;"),
+    ("a file larger than the memory is not read", "store.c", "if (status == TSR_ERROR_LIMIT) {", "if (false) {"),
     ("a part stays", "store.c", "if (reason != 0) unlinkat(folder, part, 0);", ""),
     ("a second file of an id is taken", "store.c", "access(names.plain, F_OK) == 0 || access(names.tsr, F_OK) == 0", "false"),
     ("a lossy file is read", "store.c", "if (report.promise != TSR_PROMISE_FILE)", "if (false)"),
