@@ -245,11 +245,6 @@ struct tsr_memory_account *tsr_input_account(const struct tsr_input *input)
     return input->account;
 }
 
-bool tsr_input_is_verified(const struct tsr_input *input)
-{
-    return input->account && input->account->is_verified;
-}
-
 void tsr_input_set_crew(struct tsr_input *input, struct tsr_crew crew)
 {
     input->crew = crew;
