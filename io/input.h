@@ -90,7 +90,6 @@ struct tsr_need {
  * is larger than the first, or the image is too small for coding to pay). */
 struct tsr_header;
 struct tsr_memory_account {
-    bool is_verified; /* what is written will be restored and compared: what that takes must be there, too */
     enum tsr_status (*claim_header)(struct tsr_memory_account *account, uint64_t bytes, struct tsr_error *error);
     enum tsr_status (*claim)(struct tsr_memory_account *account, const struct tsr_header *header,
                              const struct tsr_need *need, struct tsr_error *error);
@@ -100,6 +99,7 @@ struct tsr_memory_account {
     /* Gives back what was claimed for the file, of which nothing is in use any more. The next claim is the first one.
      * NULL: the account grants every claim, or one. */
     void (*give_back)(struct tsr_memory_account *account);
+    bool is_verified; /* what is written will be restored and compared: what that takes must be there, too */
 };
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account);
 struct tsr_memory_account *tsr_input_account(const struct tsr_input *input);

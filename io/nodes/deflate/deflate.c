@@ -512,8 +512,11 @@ enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const ui
     forget_others(way, plain, plain_size, residue, size);
     if (size > 0 && residue[0] == DEFLATE_CUT)
         return tsr_deflate_write_cut(way, plain, plain_size, residue, size, stream, error);
-    if (size > 0 && residue[0] == DEFLATE_IN_PIECES)
-        return tsr_deflate_write_pieces(&in, &left, plain, plain_size, stream, error);
+    if (size > 0 && residue[0] == DEFLATE_IN_PIECES) {
+        const enum tsr_status status = tsr_deflate_write_pieces(&in, &left, plain, plain_size, stream, error);
+        if (way->kept && *way->kept) tsr_deflate_forget_recall(&(*way->kept)->recall);
+        return status;
+    }
     deflate_meanwhile(&left);
     struct deflate_coder *const coder = take_coder(way);
     if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, no_memory);

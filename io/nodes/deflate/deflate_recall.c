@@ -61,7 +61,6 @@ void tsr_deflate_end_record(struct deflate_model *m)
 bool tsr_deflate_replay(struct deflate_model *m, uint32_t *token)
 {
     struct deflate_record *const r = m->replay;
-    m->carried = 0;
     while (r->literals == 0 && r->match == 0) {
         if (r->at == r->count) {
             m->replay = NULL;
@@ -72,6 +71,7 @@ bool tsr_deflate_replay(struct deflate_model *m, uint32_t *token)
         if ((entry & 0xffff) != LITERALS_ALONE)
             r->match = deflate_match((entry >> 16 & 255) + DEFLATE_LEAST, (entry & 0xffff) + 1);
     }
+    m->carried = 0;
     *token = 0;
     if (r->literals > 0) {
         r->literals--;

@@ -343,7 +343,7 @@ static enum tsr_status claim_image(struct tsr_engine *engine, const struct tsr_h
     open_account(&c, engine, "it");
     if (may_lose)
         c.account.coding = (struct tsr_coding){TSR_PATH_TRANSFORM, .lossy = true, .qp_eighths = 160, .effort = 5};
-    c.account.is_verified = true;
+    c.account.base.is_verified = true;
     const enum tsr_status status = tsr_input_claim(c.input, header, &need, error);
     close_account(&c);
     return status;

@@ -522,7 +522,7 @@ static long divided(const uint8_t *bytes, size_t size, const char *what, uint64_
     assert_int_equal(tsr_deflate_read(made.bytes, made.size, &used, &whole, &single, NULL), TSR_OK);
     for (size_t i = 0; i < 3; i++) {
         int calls = 0;
-        const struct tsr_deflate_way way = {{runs[i], NULL}, 1 << 16, count_call, &calls, NULL};
+        const struct tsr_deflate_way way = {{runs[i], NULL}, 1 << 16, count_call, &calls, NULL, false};
         struct tsr_bytes found = {.limit = size}, residue = {.limit = LIMIT}, again = {.limit = made.size + 3};
         struct tsr_error error = {0};
         expect(tsr_deflate_read_by(&way, made.bytes, made.size, &used, &found, &residue, &error) == TSR_OK, "%s: %s",
@@ -918,6 +918,88 @@ TEST(residues_of_cut_streams)
     tsr_bytes_free(&residue);
 }
 
+/* Reads made's stream by a coder that recalls. */
+static void read_to_recall(const struct tsr_deflate_way *way, struct tsr_bytes *found, struct tsr_bytes *residue)
+{
+    size_t used;
+    found->size = residue->size = 0;
+    assert_int_equal(tsr_deflate_read_by(way, made.bytes, made.size, &used, found, residue, NULL), TSR_OK);
+    assert_int_equal(used, made.size);
+}
+
+/* Joins, and compares with made. Returns whether nothing was searched for. */
+static bool joins_without_search(const struct tsr_deflate_way *way, const struct tsr_bytes *found,
+                                 const struct tsr_bytes *residue, const char *what)
+{
+    struct tsr_bytes again = {.limit = LIMIT};
+    const enum tsr_status status =
+        tsr_deflate_write_by(way, found->bytes, found->size, residue->bytes, residue->size, &again, NULL);
+    expect(status == TSR_OK && again.size == made.size && memcmp(again.bytes, made.bytes, made.size) == 0,
+           "%s: not the same", what);
+    tsr_bytes_free(&again);
+    expect((*way->kept)->recall.count == 0, "%s: it still recalls", what);
+    return (*way->kept)->model.work == DEFLATE_PATIENCE * deflate_work(found->size);
+}
+
+/* A record that ended early: after a match. */
+static void cut_record(struct deflate_record *record, struct rng *r)
+{
+    record->count = rng_below(r, (uint32_t)record->count + 1);
+    while (record->count > 0 && (record->entries[record->count - 1] & 0xffff) == 0xffff) record->count--;
+}
+
+/* Who proves a stream does not search again for what was found while it was read; of other parts, or of more than was
+ * noted, it does. */
+TEST(what_is_recalled)
+{
+    static uint8_t other[LIMIT];
+    struct rng r = {21};
+    uint32_t recalled = 0, in_pieces = 0;
+    for (int i = 0; i < 60; i++) {
+        const int level = i % 10, strategy = i % 3 ? 0 : i / 3 % 5, memory = i % 4 ? 8 : 1 + i % 9;
+        const bool is_long = i % 6 == 5;
+        const size_t size = (is_long ? 180000 : 1000) + rng_below(&r, 60000), flush_at = i % 5 ? 0 : 20000;
+        struct deflate_coder *coder = NULL;
+        const struct tsr_deflate_way way = {.piece = is_long ? 1 << 16 : 1 << 20, .kept = &coder, .recalls = true};
+        struct tsr_bytes found = {.limit = LIMIT}, residue = {.limit = LIMIT}, lone = {.limit = LIMIT},
+                         again = {.limit = LIMIT};
+        size_t used;
+        char what[120];
+        snprintf(what, sizeof what, "level %d strategy %d memory %d size %zu", level, strategy, memory, size);
+        fill(plain, size, rng_below(&r, 5), &r);
+        deflate_by_zlib(plain, size, level, strategy, memory, 15, flush_at, Z_SYNC_FLUSH, &made);
+        read_to_recall(&way, &found, &residue);
+        const bool are_pieces = coder->recall.count > 1;
+        const struct tsr_deflate_way alone = {.piece = way.piece};
+        assert_int_equal(tsr_deflate_read_by(&alone, made.bytes, made.size, &used, &again, &lone, NULL), TSR_OK);
+        expect(lone.size == residue.size && memcmp(lone.bytes, residue.bytes, lone.size) == 0, "%s: residue", what);
+        const bool knows = coder->recall.count > 0;
+        const bool spares = joins_without_search(&way, &found, &residue, what);
+        const bool has_hops = residue.size > 10; /* which are looked for */
+        expect(spares || !knows || are_pieces || has_hops, "%s: it searched", what);
+        recalled += knows && spares && level > 0;
+        in_pieces += are_pieces;
+        read_to_recall(&way, &found, &residue); /* records that ended early */
+        for (size_t k = 0; k < coder->recall.count; k++) cut_record(&coder->recall.records[k], &r);
+        joins_without_search(&way, &found, &residue, what);
+        read_to_recall(&way, &found, &residue); /* other plain bytes, to which the residue fits, too */
+        memcpy(other, found.bytes, size);
+        for (size_t k = 0; k < size; k++) other[k] ^= 85;
+        again.size = lone.size = 0;
+        const enum tsr_status status =
+            tsr_deflate_write_by(&way, other, size, residue.bytes, residue.size, &again, NULL);
+        assert_int_equal(tsr_deflate_write_by(&alone, other, size, residue.bytes, residue.size, &lone, NULL), status);
+        expect(again.size == lone.size && (lone.size == 0 || memcmp(again.bytes, lone.bytes, lone.size) == 0),
+               "%s: other bytes", what);
+        tsr_bytes_free(&found);
+        tsr_bytes_free(&residue);
+        tsr_bytes_free(&lone);
+        tsr_bytes_free(&again);
+        tsr_deflate_forget(coder);
+    }
+    expect(recalled > 20 && in_pieces > 4, "%u streams, and %u in pieces, are recalled", recalled, in_pieces);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -938,6 +1020,7 @@ int main(void)
         cmocka_unit_test(damaged_tables),
         cmocka_unit_test(up_to_a_fault),
         cmocka_unit_test(residues_of_cut_streams),
+        cmocka_unit_test(what_is_recalled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
