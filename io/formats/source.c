@@ -54,7 +54,12 @@ static enum tsr_status open_raster(struct tsr_input *input, const struct tsr_ima
     if (tsr_input_size(input) != bytes)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s has %llu bytes, and its image %llu", tsr_input_name(input),
                         (unsigned long long)tsr_input_size(input), (unsigned long long)bytes);
-    TSR_TRY(tsr_find_values(input, &header, image, 0, error));
+    const enum tsr_status status = tsr_find_values(input, &header, image, 0, error);
+    if (status == TSR_DECLINED)
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "%s has %u components of 64 bits, which are no multiples of a step: make an image of each",
+                        tsr_input_name(input), image->components);
+    TSR_TRY(status);
     struct tsr_need need = tsr_splice_need(&header, 0, bytes);
     need.only_lossless = tsr_has_values(&header);
     TSR_TRY(tsr_input_claim(input, &header, &need, error));

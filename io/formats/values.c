@@ -9,7 +9,7 @@
 #include "transform/image.h"
 #include "transform/planes/raster_words.h"
 
-const char tsr_are_values[] = "floating-point numbers, or integers of 64 bits";
+const char tsr_are_values[] = "floating-point numbers and integers of 64 bits";
 
 void tsr_add_values(const struct tsr_image *image, const uint8_t *raster, struct tsr_value_range *range)
 {

@@ -205,12 +205,20 @@ static void payloads(void)
     BAD_IMAGE(bits_stored, 9);
     BAD_IMAGE(high_bit, 3);
     BAD_IMAGE(reserved[0], 1);
-    BAD_IMAGE(reserved[14], 1);
+    BAD_IMAGE(reserved[13], 1);
+    BAD_IMAGE(is_float, true);
     coding.coder = (enum tsr_coder)9;
     FAILS(TSR_ERROR_USAGE, tsr_encode_frame(engine, &good, &coding, raster, payload, &size, &error));
     FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(&coding, &error));
     FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_check_image(NULL, &error));
+    struct tsr_image values = good; /* of files and rasters alone */
+    values.bits_allocated = values.bits_stored = 32;
+    values.high_bit = 31;
+    values.is_float = true;
+    DO(tsr_check_image(&values, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_encode_frame(engine, &values, &coding, raster, payload, &size, &error));
+    CHECK(tsr_encode_bound(&values) == 0, "a bound of floating-point samples");
     coding = (struct tsr_coding){.reserved = {[11] = 1}};
     FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(&coding, &error));
     FAILS(TSR_ERROR_USAGE, tsr_encode_frame(engine, &good, &coding, raster, payload, &size, &error));

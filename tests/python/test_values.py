@@ -53,6 +53,13 @@ class Values(unittest.TestCase):
         whole = volumes(np.float64)[0]
         self.assertLess(len(tessera.compress(whole)), 1.03 * len(tessera.compress(whole.astype(np.int16))))
 
+    def test_components(self) -> None:
+        for dtype in TYPES:
+            self.check(np.stack([volumes(dtype)[0]] * 3, axis=-1))
+        self.check(np.stack([volumes(np.float32)[2]] * 3, axis=-1))
+        with self.assertRaises(tessera.TesseraError):
+            tessera.compress(np.stack([volumes(np.float64)[2]] * 3, axis=-1))
+
     def test_no_frames(self) -> None:
         for dtype in TYPES:
             with self.assertRaises(TypeError):

@@ -97,7 +97,7 @@ def compress(
     effort : int
         1 (fastest) to 9 (smallest).
     bits : int, optional
-        Of an array: the bits that its values take. All bits of its type by default.
+        Of an array of integers of at most 32 bits: the bits that its values take. All bits of its type by default.
     components : int, optional
         Of an array: the length of its last axis if that is components, else 1. By default a last axis of 3 or 4
         after at least two others is.
