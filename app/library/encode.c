@@ -322,7 +322,10 @@ static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t w
         e->numbers[i] = frame;
         if (raster && e->held) memcpy(raster, e->held + frame * raster_bytes, raster_bytes);
         if (raster && !e->held) TSR_TRY(tsr_source_read_frame(source, frame, raster, error));
-        if (e->repeats && tsr_find_repeat(e->repeats, frame, first, e->jobs, i, raster_bytes)) continue;
+        if (e->repeats && tsr_find_repeat(e->repeats, frame, first, e->jobs, i, raster_bytes)) {
+            tsr_input_hash_read(source->input); /* the next raster takes the place of this one */
+            continue;
+        }
         ++*count;
         if (!e->hashes_later && !source->header.coding.lossy && (!e->is_trial || e->repeats))
             e->hashes[i] = frame_hash(image, e->jobs[i].raster);

@@ -47,4 +47,30 @@ same 2 "$DATA/dicom" --qp 23.5 --allow-lossy
 same 7 "$DATA/dicom" --qp 23.5 --allow-lossy
 same_restored 7
 same 7 "$DATA/png" --qp 23.5
+# A volume of 60 slices of nine kinds, most of which are equal to earlier ones: threads hash what is read while slices are
+# coded, and the next slice takes the place of an equal one.
+rm -rf t1 && mkdir slices volume
+head -c 65536 /dev/zero >slices/0
+for kind in 1 2 3 4 5 6 7 8; do
+    dd if="$DATA/pnm/landscape_8bit.ppm" of=slices/$kind bs=512 skip=$((kind * 40)) count=128 2>"$err"
+done
+zeros() { head -c "$1" /dev/zero; }
+{
+    printf '\134\001\000\000' && zeros 36
+    printf '\003\000\000\001\000\001\074\000\001\000\001\000\001\000\001\000' && zeros 14
+    printf '\002\000\010\000' && zeros 2
+    for size in 1 2 3 4 5 6 7 8; do printf '\000\000\200\077'; done
+    printf '\000\000\260\103' && zeros 232 && printf 'n+1\000' && zeros 4
+    i=0 names=
+    while [ $i -lt 60 ]; do names="$names slices/$((i * i / 7 % 9))" i=$((i + 1)); done
+    # shellcheck disable=SC2086 # names are words
+    cat $names
+} >volume/equal.nii
+same 2 volume
+same 7 volume
+run 0 "$TESSERA" info -r --json t1
+grep -q '"frames":60' "$out" || bad "the volume has no 60 slices"
+expect "equal slices are coded" [ "$(wc -c <t1/equal.nii.tsr)" -lt 500000 ]
+same_restored 7
+
 finish

@@ -105,10 +105,34 @@ TEST(tiles)
         memset(payload + size, 0, 5); /* up to four zeros may be what the end was spared */
         expect(!decodes(tile, range, size + 5), "tile %d is followed by bytes", n);
         payload[size - 1] = GUARD;
-        expect(size == 1 ||
-                   tsr_code_drawn_tile(samples, tile, range, by_residual, payload, size - 1, scratch) == 0,
+        expect(size == 1 || tsr_code_drawn_tile(samples, tile, range, by_residual, payload, size - 1, scratch) == 0,
                "tile %d", n);
         expect(size == 1 || payload[size - 1] == GUARD, "tile %d", n);
+        free(scratch);
+    }
+}
+
+/* Both ways at once give the shorter string, by all forms. */
+TEST(both_ways)
+{
+    struct rng r = {50};
+    for (int n = 0; n < 600; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const uint32_t range = random_range(&r);
+        void *const scratch = must(malloc(tsr_drawn_scratch_bytes(tile.width, tile.height)));
+        fill(&r, tile, range, n % CONTENTS);
+        const size_t by_residual = tsr_code_drawn_tile(samples, tile, range, true, payload, BYTES, scratch),
+                     by_value = tsr_code_drawn_tile(samples, tile, range, false, again, BYTES, scratch),
+                     shorter = by_residual <= by_value ? by_residual : by_value;
+        if (by_value < by_residual) memcpy(payload, again, by_value);
+        for (int isa = 0; isa <= (int)tsr_best_isa(); isa++) {
+            const struct tsr_drawn_form *const form = tsr_drawn_form((enum tsr_isa)isa);
+            expect(form->code_both(samples, tile, range, again, BYTES, scratch) == shorter &&
+                       memcmp(again, payload, shorter) == 0,
+                   "tile %d by form %d", n, isa);
+            expect(shorter == 1 || form->code_both(samples, tile, range, again, 2 * shorter - 1, scratch) == 0,
+                   "tile %d", n);
+        }
         free(scratch);
     }
 }
@@ -178,7 +202,7 @@ TEST(few_tiles)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tiles), cmocka_unit_test(damage),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tiles), cmocka_unit_test(both_ways), cmocka_unit_test(damage),
                                        cmocka_unit_test(frames_that_may_be_drawn), cmocka_unit_test(few_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
