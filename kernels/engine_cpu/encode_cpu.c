@@ -8,6 +8,7 @@
 #include "encode_residuals_cpu.h"
 #include "kernels/blocks/intra_cpu.h"
 #include "kernels/drawn/drawn_cpu.h"
+#include "kernels/planes/planes_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "bands_cpu.h"
 #include "kernels/transform_plan.h"

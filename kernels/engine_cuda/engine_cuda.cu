@@ -91,21 +91,9 @@ const tsr_engine_ops cuda_engine_ops = {
 #else
     "cuda",
 #endif
-    encode_workspace,
-    tsr_cuda_decode_space,
-    decode_bound,
-    take_workspace,
-    tsr_cpu_workspace_bytes,
-    take_rasters,
-    give_workspace,
-    nullptr,
-    nullptr,
-    tsr_cuda_encode,
-    tsr_cuda_give_coded,
-    tsr_cuda_decode,
-    own_memory,
-    times,
-    destroy,
+    encode_workspace,    tsr_cuda_decode_space, decode_bound, take_workspace, tsr_cpu_workspace_bytes,
+    take_rasters,        give_workspace,        nullptr,      nullptr,        tsr_cuda_encode,
+    tsr_cuda_give_coded, tsr_cuda_decode,       own_memory,   times,          destroy,
 };
 
 /* ---- Devices -------------------------------------------------------------------------------------------- */
