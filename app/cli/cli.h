@@ -296,7 +296,7 @@ void report_unbegun(const struct options *options, const struct task_list *list,
 void add_to_summary(const struct options *options, const struct task *task, const struct outcome *outcome);
 size_t unproven_files(void); /* of those that were added */
 size_t damaged_files(void);  /* of those: originals that look so */
-size_t kept_files(void); /* of those: other originals that --rm has left */
+size_t kept_files(void);     /* of those: other originals that --rm has left */
 
 /* Where talk that is a result goes: stderr where stdout takes a file. */
 void talk_on_stderr(void);

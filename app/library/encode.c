@@ -379,8 +379,6 @@ static void do_hash(void *context, unsigned piece)
     do_piece(context, HASHES_INPUT + piece);
 }
 
-/* ---- All frames --------------------------------------------------------------------------------------------- */
-
 /* Frames from this one on, which are units. *count: how many were put. */
 static enum tsr_status put_units(struct encoding *e, uint32_t first, uint32_t *count, struct tsr_error *error)
 {
@@ -463,11 +461,10 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     const struct tsr_image *image = &e->source->header.image;
     const struct tsr_engine_ops *ops = e->engine->ops;
     const bool is_lossy = e->source->header.coding.lossy;
+    struct tsr_input *const input = e->source->input;
     if (e->source->units)
-        TSR_TRY(
-            tsr_units_take(e->engine, &e->source->header, e->source->input, e->source->longest_unit, &e->units, error));
+        TSR_TRY(tsr_units_take(e->engine, &e->source->header, input, e->source->longest_unit, &e->units, error));
     if (!tsr_has_samples(&e->source->header)) return TSR_OK;
-    const struct tsr_input *const input = e->source->input;
     const struct tsr_need need = tsr_input_need(input);
     const struct tsr_plan plan =
         tsr_plan_encoding(e->engine, &e->source->header, &e->source->header.coding, &need, tsr_input_size(input));
