@@ -45,7 +45,7 @@ static enum tsr_status inflate_block(struct deflate_source *source, struct defla
     const struct deflate_source begin = *source;
     const uint8_t *stored = NULL;
     size_t at = plain->size;
-    if (block->most == 0 && plain->capacity >= limit) {
+    if (block->most == 0 && plain->bytes && plain->capacity >= limit) {
         if (tsr_deflate_inflate(source, block, plain->bytes, limit, &at)) {
             *bytes = at - plain->size;
             plain->size = at;
