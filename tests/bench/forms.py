@@ -69,11 +69,9 @@ def plain_slices(pairs):
             "    return decode_rans_slices(payload + at, size - at, lengths, grid, tables, coefficients);\n"
     kept = calls.replace("    return", "    if (!coding.pairs) return") if pairs else calls
     kept = kept.split("\n")[1 if pairs else 0]
-    misread = "    if (coding.pairs && TSR_PAIRS_ARE_MISREAD)\n" \
-              "        return tsr_coefficient_form(TSR_ISA_PLAIN)->decode(payload, size, tile, coding, tables, coefficients);\n"
     return plain_entries("true") + [
         (COEFFICIENTS, "#else\nstatic bool decode_rans_slice(", "#endif\n#if 1\nstatic bool decode_rans_slice("),
-        (COEFFICIENTS, BY_TURNS + misread + calls + "#else\n", BY_TURNS + kept + "\n#endif\n#if 1\n")]
+        (COEFFICIENTS, BY_TURNS + calls + "#else\n", BY_TURNS + kept + "\n#endif\n#if 1\n")]
 
 
 # Name, instruction set, what takes its place, object files of the stage, changes of the sources, codings as "side coding".
