@@ -128,7 +128,7 @@ static void look_at(const struct trial *t, const struct deflate_block *block, ui
     }
 }
 
-static void look(const struct trial *t, struct facts *f)
+static void look(struct trial *t, struct facts *f)
 {
     struct deflate_source source = t->begin->source;
     struct deflate_block *const block = &t->coder->block;
@@ -138,7 +138,9 @@ static void look(const struct trial *t, struct facts *f)
         size_t bytes = 0;
         const uint8_t *stored;
         block->most = 4 * (size_t)TRIAL_BYTES;
-        if (tsr_deflate_block(&source, block, t->plain->size - at, &bytes, &stored, NULL) != TSR_OK) break;
+        const enum tsr_status status = tsr_deflate_block(&source, block, t->plain->size - at, &bytes, &stored, NULL);
+        t->no_memory |= status == TSR_ERROR_LIMIT;
+        if (status != TSR_OK) break;
         f->stored_only &= block->type == DEFLATE_STORED;
         f->never_dynamic &= block->type != DEFLATE_DYNAMIC;
         if (block->type == DEFLATE_STORED && f->stored == 0) f->stored = (uint32_t)bytes;

@@ -33,6 +33,7 @@ static void put(struct deflate_model *m, uint32_t entry)
     struct deflate_record *const r = m->record;
     if (r->count == r->capacity && !make_room(r)) {
         while (r->count > 0 && (r->entries[r->count - 1] & 0xffff) == LITERALS_ALONE) r->count--;
+        r->literals = 0; /* who makes the stream again begins with none */
         m->record = NULL;
         return;
     }
@@ -48,7 +49,7 @@ void tsr_deflate_note(struct deflate_model *m, uint32_t token)
         return;
     }
     if (r->literals == MOST_LITERALS) put(m, (uint32_t)MOST_LITERALS << 24 | LITERALS_ALONE);
-    r->literals++;
+    if (m->record) r->literals++;
 }
 
 /* The model has gone through all: the literals at the end are noted, too. */
