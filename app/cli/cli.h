@@ -31,10 +31,11 @@ struct task {
     char *member;              /* what it is called in a series, NULL: it is in none */
     struct tsr_reader *series; /* to be restored from, and the file's number there */
     uint32_t number;
-    int descriptor; /* of the input's bytes, where they came through a pipe; else -1 */
-    bool to_stdout; /* the output is stdout */
-    char *original; /* verify: the file to compare with; NULL: there is none */
-    bool is_orphan; /* verify: it stands on one side alone */
+    int descriptor;            /* of the input's bytes, where they came through a pipe; else -1 */
+    bool to_stdout;            /* the output is stdout */
+    char *original;            /* verify: the file to compare with; NULL: there is none */
+    bool is_orphan;            /* verify: it stands on one side alone */
+    struct tsr_file_state was; /* a series: the input before it was read */
 };
 
 /* A name that is not worked on, and why. */
@@ -225,6 +226,10 @@ static inline struct tsr_file_state state_of(const struct stat *s)
  * it is closed. -1: errno says why. */
 const char *temporary_folder(void);
 int open_temporary(void);
+
+/* verbs/remove.c: brings a file that another run has made to the disk, and its folder; then it is not read from the
+ * system's memory. False: errno says why not. */
+bool bring_to_disk(int file, const char *path);
 
 /* verbs/remove.c: whether the original of a task that is done, and whose output is on the disk, may be deleted; --rm
  * does it. Says so in the outcome. */

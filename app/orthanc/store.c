@@ -224,6 +224,7 @@ static enum store_status create(struct store *store, const char *id, const void 
     if (access(names.plain, F_OK) == 0 || access(names.tsr, F_OK) == 0) reason = EEXIST;
 
     const bool is_tsr = reason == 0 && count > 0 && write_tsr(store, &names, bytes, count, &report, &error);
+    if (reason == 0 && !is_tsr) unlink(names.tsr); /* it may have had its name before its folder's sync failed */
     if (reason == 0 && !is_tsr) reason = write_plain(&names, id, folder, bytes, count);
     if (reason == 0 && (reason = sync_descriptor(folder)) != 0) unlink(is_tsr ? names.tsr : names.plain);
     close(folder);

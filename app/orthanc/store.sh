@@ -17,10 +17,13 @@ for folder in "$store"/[0-9a-f][0-9a-f]/[0-9a-f][0-9a-f]; do # what else is in S
     rm -f "$folder"/.????????-????-????-????-????????????.part # of a store that was cut short
     if [ "$form" = tsr ]; then
         [ -n "$(find "$folder" -type f ! -name '*.tsr' ! -name '.*' | head -n 1)" ] || continue
-        "$tessera" compress -q -r --rm --update=hash --exclude '*.tsr' --exclude '.*' "$folder" || status=1
+        "$tessera" compress -q -r --rm=damaged-too --update=hash --exclude '*.tsr' --exclude '.*' "$folder" || status=1
     elif [ -n "$(find "$folder" -type f -name '*.tsr' | head -n 1)" ]; then
         if "$tessera" decompress -q -r --update=hash "$folder"; then
-            find "$folder" -type f -name '*.tsr' -exec rm -f {} +
+            # Each whose file is there: one that came meanwhile stays, and is named.
+            find "$folder" -type f -name '*.tsr' -exec sh -c 'for f; do [ ! -f "${f%.tsr}" ] || rm -f "$f"; done' sh {} +
+            find "$folder" -type f -name '*.tsr' | sed 's/$/: it came while store.sh was at work; is Orthanc stopped?/' >&2
+            [ -z "$(find "$folder" -type f -name '*.tsr' | head -n 1)" ] || status=1
         else
             status=1
         fi

@@ -110,6 +110,17 @@ run 0 "$tsr" compress -f --verify none set/a -o one.tsr
 grep -qx '  the original must stay: its .tsr was not proven' "$out" || bad "--verify none: $(cat "$out")"
 run 0 "$tsr" compress -f set/a -o one.tsr
 grep -qx '  the original can be deleted' "$out" || bad "one file: $(cat "$out")"
+run 0 "$tsr" compress -r -f --shard 1/2 set -o made
+grep -q '^  originals: [0-9] of [0-9] can be deleted; to keep: .*[0-9] (excluded, or of other shards)$' "$out" || bad "a shard: $(cat "$out")"
+run 0 "$tsr" compress -r -f --exclude a --exclude cut.dcm set -o made
+grep -qx '  originals: 3 of 3 can be deleted; to keep: 2 (excluded)' "$out" || bad "without some: $(cat "$out")"
+run 0 "$tsr" compress -q -r --exclude cut.dcm set && mv set/a a && run 0 "$tsr" compress -r -f --exclude cut.dcm set
+grep -qx '  originals: 3 of 3 can be deleted; to keep: 1 (.tsr files), 1 (excluded)' "$out" || bad "beside an only copy: $(cat "$out")"
+mv a set/a && rm set/*.tsr
+if [ -c /dev/full ]; then
+    run 40 "$tsr" compress -r -f set -o made --report /dev/full
+    grep -q 'can be deleted' "$out" && bad "originals can be deleted, though the report cannot be written: $(cat "$out")"
+fi
 ln -s a set/link
 run 0 "$tsr" compress -r -f set -o made
 grep -q '^  originals: 4 of 5 can be deleted; to keep: 1 (it looks damaged), 1 (not taken)$' "$out" || bad "with a link: $(cat "$out")"

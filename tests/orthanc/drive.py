@@ -272,6 +272,7 @@ class Driver:
                 check(orthanc.get(f"/instances/{instance}/file")[1] == data, f"{instance} is another file without the plugin")
         self.store_sh("tsr", orthanc)
         tsr = sum(file.stat().st_size for file in orthanc.files().values())
+        check(all(name.endswith(".tsr") for name in orthanc.files()) and tsr < plain, f"store.sh tsr: {tsr} of {plain} bytes")
         with self.server("back") as orthanc:
             orthanc.verify(orthanc.ids())
             check(len(orthanc.ids()) == len(taken), "instances are lost")

@@ -39,7 +39,9 @@ ldd ./example | grep -q '/libtessera\.so\.2 ' || fail "the program is not linked
 if [ -f "$(ls orthanc-tessera_*.deb 2>/dev/null)" ]; then
     apt install --no-install-recommends ./orthanc-tessera_*.deb
     for file in README.md sbom.spdx copyright; do [ -s /usr/share/doc/orthanc-tessera/$file ] || fail "no $file"; done
-    Orthanc /etc/orthanc >orthanc.log 2>&1 &
+    # The root has the machine's network, where another Orthanc may have the usual ports.
+    sed -i 's/"HttpPort" *: *8042/"HttpPort" : 28042/; s/"DicomPort" *: *4242/"DicomPort" : 24242/' /etc/orthanc/*.json
+    timeout 120 Orthanc /etc/orthanc >orthanc.log 2>&1 &
     server=$!
     while ! grep -q 'Orthanc has started' orthanc.log; do
         kill -0 $server || { cat orthanc.log; fail "Orthanc does not start"; }

@@ -319,7 +319,7 @@ enum tsr_status end_evidence(const struct options *options, const struct task_li
     if (!evidence.page.file) return TSR_OK;
     char title[VERDICT_ROOM], originals[ORIGINALS_ROOM], *const verdict = say_sentence(tally);
     say_verdict(tally, title);
-    say_originals(options, tally, originals);
+    say_originals(options, list, tally, originals);
     add_skipped_names(options, list);
     add_sentence(options, tally, sentence);
     end_origin(&evidence.origin);

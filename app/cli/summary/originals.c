@@ -46,13 +46,16 @@ static void say_count(char text[ORIGINALS_ROOM], const char **separator, size_t 
     if (files > 0) *separator = ", ";
 }
 
-void say_originals(const struct options *options, const struct tally *tally, char text[ORIGINALS_ROOM])
+void say_originals(const struct options *options, const struct task_list *list, const struct tally *tally,
+                   char text[ORIGINALS_ROOM])
 {
-    const bool is_all = deletable == tally->files && tally->not_taken == 0;
-    const bool is_one = tally->files == 1 && tally->not_taken == 0;
+    const size_t beside = list->tsr_files - list->left_tsr_files; /* the others are among those not taken */
+    const size_t others = tally->not_taken + list->excluded + beside;
+    const bool is_all = deletable == tally->files && others == 0, is_one = tally->files == 1 && others == 0;
+    const bool has_failed = tally->ended != TSR_OK || tally->unwritten != TSR_OK || tally->lacks_entries;
     const char *separator = "; to keep: ";
     text[0] = '\0';
-    if (options->archive.removes || deletable + stay_count == 0) return;
+    if (has_failed || options->archive.removes || deletable + stay_count == 0) return;
     if (is_one && !is_all)
         snprintf(text, ORIGINALS_ROOM, "the original must stay: %s", stays[0].reason);
     else if (is_one)
@@ -65,4 +68,6 @@ void say_originals(const struct options *options, const struct tally *tally, cha
     for (size_t i = 0; i < stay_count; i++) say_count(text, &separator, stays[i].files, stays[i].reason);
     say_count(text, &separator, tally->failed + tally->left, "failed, or not done");
     say_count(text, &separator, tally->not_taken, "not taken");
+    say_count(text, &separator, beside, ".tsr files");
+    say_count(text, &separator, list->excluded, options->in.shards > 0 ? "excluded, or of other shards" : "excluded");
 }

@@ -453,14 +453,15 @@ static void print_ways(void)
     talk("\n");
 }
 
-static void print_originals(const struct options *options, const struct tally *tally)
+static void print_originals(const struct options *options, const struct task_list *list, const struct tally *tally)
 {
     char text[ORIGINALS_ROOM];
-    say_originals(options, tally, text);
+    say_originals(options, list, tally, text);
     if (text[0]) talk("  %s\n", text);
 }
 
-static void print_compress(const struct options *options, const struct tally *tally, double wall_s)
+static void print_compress(const struct options *options, const struct task_list *list, const struct tally *tally,
+                           double wall_s)
 {
     const struct totals *const t = &totals;
     if (t->done > 0) {
@@ -475,7 +476,7 @@ static void print_compress(const struct options *options, const struct tally *ta
         print_ratios();
     }
     print_current(options);
-    print_originals(options, tally);
+    print_originals(options, list, tally);
     if (options->archive.removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));
 }
 
@@ -495,7 +496,7 @@ static void print_totals(const struct options *options, const struct task_list *
     const struct totals *const t = &totals;
     switch (options->verb) {
     case VERB_COMPRESS:
-        print_compress(options, tally, wall_s);
+        print_compress(options, list, tally, wall_s);
         return;
     case VERB_DECOMPRESS:
         print_restored(wall_s);
@@ -511,7 +512,7 @@ static void print_totals(const struct options *options, const struct task_list *
         talk("  %swhat comes back: ", proves_all(options, tally) ? "all proven; " : "");
         print_kinds();
         print_losses();
-        print_originals(options, tally);
+        print_originals(options, list, tally);
         return;
     default:
         if (judge(tally) == VERDICT_FAIL)

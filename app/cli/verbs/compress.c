@@ -1,7 +1,6 @@
 /* tessera compress: a .tsr file for each input. */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,18 +39,6 @@ struct tsr_data_sink sink_of(const struct options *options, const struct task *t
     sink.root = task->root;
     sink.syncs_later = true;
     return sink;
-}
-
-/* A file that an earlier run has made, and its folder; then it is not read from the system's memory. errno: why not. */
-static bool bring_to_disk(int file, const char *path)
-{
-    char *const copy = strdup(path);
-    const int folder = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    const bool good = folder >= 0 && fsync(file) == 0 && fsync(folder) == 0;
-    if (good) posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-    if (folder >= 0) close(folder);
-    free(copy);
-    return good;
 }
 
 /* Compares a .tsr that was there with its original, and notes which file it was. */

@@ -38,8 +38,12 @@ static enum tsr_status write_series(struct tsr_engine *engine, const struct opti
     sink.overwrite = options->out.force;
     sink.written = options->out.written;
     enum tsr_status status = files && list->count <= INT32_MAX ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory");
-    for (size_t i = 0; files && i < list->count; i++)
-        files[i] = (struct tsr_series_file){source_to_compress(options, &list->tasks[i]), list->tasks[i].member};
+    for (size_t i = 0; files && i < list->count; i++) {
+        struct task *const task = &list->tasks[i];
+        struct stat was = {0};
+        if (lstat(task->input, &was) == 0) task->was = state_of(&was);
+        files[i] = (struct tsr_series_file){source_to_compress(options, task), task->member};
+    }
     progress_begin(options);
     if (status == TSR_OK)
         status =

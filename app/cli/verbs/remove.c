@@ -1,6 +1,8 @@
 /* Which originals may be deleted: those that their .tsr is proven to restore as the same file. --rm removes them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,6 +40,17 @@ static bool has_fewer_links(const char *path, const struct stat *was, const uint
            memcmp(found, hash, sizeof found) == 0 && is_unchanged(path, &wanted, false);
 }
 
+bool bring_to_disk(int file, const char *path)
+{
+    char *const copy = strdup(path);
+    const int folder = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const bool good = folder >= 0 && fsync(file) == 0 && fsync(folder) == 0;
+    if (good) posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    if (folder >= 0) close(folder);
+    free(copy);
+    return good;
+}
+
 /* Why an original must stay although what comes back of it is the same file; static, or NULL. */
 static const char *reason_of_proof(const struct options *options, const struct outcome *outcome)
 {
@@ -59,13 +72,23 @@ static const char *reason_of_file(const struct task *task, const struct stat *st
     return S_ISREG(status->st_mode) ? NULL : "it is not a regular file";
 }
 
+static bool is_lasting(const char *path)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const bool lasts = file >= 0 && bring_to_disk(file, path);
+    if (file >= 0) close(file);
+    return lasts;
+}
+
 /* Why an original must stay for what has happened to it, or to its .tsr, since they were read. */
 static const char *reason_of_change(const struct options *options, const struct task_list *list,
                                     const struct task *task, const struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
     const struct tsr_file_state input = state_of(&outcome->input);
-    if (options->verb != VERB_COMPRESS || options->series.path) return NULL; /* it was read a moment ago */
+    if (options->verb == VERB_VERIFY) return is_lasting(task->input) ? NULL : "its .tsr may not be on the disk yet";
+    if (options->series.path)
+        return is_unchanged(task->input, &task->was, false) ? NULL : "it has changed since it was read";
     if (!is_unchanged(task->input, &input, false) && !has_fewer_links(task->input, &outcome->input, r->original_hash))
         return access(task->input, F_OK) == 0 ? "it has changed since it was read" : "it is not there any more";
     if (!task->output) return "its .tsr went to stdout";
