@@ -778,9 +778,10 @@ struct tsr_info {
     struct tsr_image image;
     struct tsr_coding coding;
     uint64_t file_bytes, original_bytes, payload_bytes, sections;
-    uint8_t original_hash[16], samples_hash[16]; /* XXH3-128, canonical; samples_hash is that of all frames' hashes */
-    bool has_samples_hash;                       /* false: no image, or a small file whose original comes back */
-    int64_t max_error;                           /* of lossy files, else negative */
+    uint8_t original_hash[16],
+        samples_hash[16];  /* XXH3-128, canonical; samples_hash is that of all frames' hashes, of the coded ones */
+    bool has_samples_hash; /* false: no image, or a small file whose original comes back */
+    int64_t max_error;     /* of lossy files, else negative */
     double psnr_db;
     const char *damage; /* a part that is damaged but stands elsewhere too; NULL: none noticed */
     bool has_origin;    /* a file of a series that says when its original was modified, and who may read and write it */

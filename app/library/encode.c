@@ -473,7 +473,7 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
     e->numbers = calloc(plan.batch, sizeof *e->numbers);
-    if (image->frames > 1 && !is_lossy) e->repeats = tsr_repeats_take();
+    if (tsr_looks_for_repeats(&e->source->header, is_lossy)) e->repeats = tsr_repeats_take();
     e->held = e->source->rasters;
     e->in_place = !e->held && plan.raster_offset != SIZE_MAX;
     if (!e->in_place && (!e->held || tsr_copies_rasters(image, is_lossy, plan.stack)))
@@ -485,7 +485,7 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
         ops->clear_raster(e->engine, e->workspace, plan.raster_offset, tsr_raster_bytes(image));
     }
     e->stack_workspace = plan.stack && plan.stack_space ? ops->take_workspace(e->engine, plan.stack_space) : NULL;
-    if (!e->jobs || !e->hashes || !e->numbers || (image->frames > 1 && !is_lossy && !e->repeats) ||
+    if (!e->jobs || !e->hashes || !e->numbers || (tsr_looks_for_repeats(&e->source->header, is_lossy) && !e->repeats) ||
         (!e->rasters && !e->held) || (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", plan.space + plan.stack_space);
     return TSR_OK;

@@ -89,8 +89,14 @@ bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame 
 /* Frame number i of a stack of count, without a model but for the first. */
 struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, uint32_t i, uint32_t count);
 
-/* frames/repeats.c: frames without loss that are equal to earlier ones. Their memory; NULL: there is none. */
+/* frames/repeats.c: frames without loss that are equal to earlier ones. They are looked for where the proof has the
+ * original's hash, which a wrong one would not meet: frames of other batches are compared by hash. Their memory; NULL:
+ * there is none. */
 struct tsr_repeats;
+static inline bool tsr_looks_for_repeats(const struct tsr_header *header, bool is_lossy)
+{
+    return header->image.frames > 1 && !is_lossy && header->exact;
+}
 size_t tsr_repeats_bytes(void);
 struct tsr_repeats *tsr_repeats_take(void);
 void tsr_repeats_give(struct tsr_repeats *repeats);

@@ -107,7 +107,7 @@ static void put_verdict(FILE *f, const struct report_evidence *e)
     fprintf(f, "<h1 class=\"verdict %s\"><strong>%s</strong> ", e->passes ? "pass" : "fail", e->word);
     text_escape(f, e->verdict);
     fputs("</h1>\n", f);
-    if (e->originals[0]) {
+    if (e->originals && e->originals[0]) {
         fputs("<p><strong>", f);
         text_escape(f, e->originals);
         fputs("</strong>. A file can be deleted if its .tsr was proven to restore that same file.</p>\n", f);

@@ -191,7 +191,7 @@ struct report_evidence {
     const char *word;      /* "PASS", "NOT PROVEN" or "FAIL" */
     const char *title;     /* it, and what is to be said beside it */
     const char *verdict;   /* one sentence, why */
-    const char *originals; /* which of them can be deleted: a sentence without an end, or empty */
+    const char *originals; /* which of them can be deleted: a sentence without an end; empty or NULL: nothing is said */
     const struct evidence_reason *reasons;
     size_t reason_count;
     size_t other_files; /* that have other reasons */

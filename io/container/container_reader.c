@@ -61,16 +61,18 @@ static bool take_places(struct tsr_container_reader *r, uint32_t frames)
 {
     const size_t sections = r->end - r->first;
     free(r->frame_place);
+    free(r->frame_tiles);
     free(r->frame_number);
     free(r->model_place);
     free(r->section_hash);
     free(r->is_opened);
     r->model_place = malloc(((size_t)frames + 1) * sizeof *r->model_place);
     r->frame_place = malloc(((size_t)frames + 1) * sizeof *r->frame_place);
+    r->frame_tiles = malloc(((size_t)frames + 1) * sizeof *r->frame_tiles);
     r->frame_number = malloc(((size_t)frames + 1) * sizeof *r->frame_number);
     r->section_hash = malloc((sections + 1) * sizeof *r->section_hash);
     r->is_opened = calloc(sections + 1, sizeof *r->is_opened);
-    return r->frame_place && r->frame_number && r->model_place && r->section_hash && r->is_opened;
+    return r->frame_place && r->frame_tiles && r->frame_number && r->model_place && r->section_hash && r->is_opened;
 }
 
 /* Whether a section that begins no frame may stand at this place. A tile stands in a frame; all others do not stand
@@ -131,6 +133,7 @@ static bool take_runs(struct tsr_container_reader *r, struct tsr_cursor *c, uint
         if (type != TSR_SECTION_FRAME && type != TSR_SECTION_LIKE) return false;
         for (uint32_t i = 0; i < count; i++, ++*frame) {
             r->frame_place[*frame] = r->frame_place[source];
+            r->frame_tiles[*frame] = r->frame_tiles[source];
             r->frame_number[*frame] = source;
             r->model_place[*frame] = r->model_place[source];
         }
@@ -163,6 +166,7 @@ static enum tsr_status find_equal(struct tsr_container_reader *r, size_t i, uint
     TSR_TRY(next_frame(r, i + 1, frames, &next, error));
     for (; *frame < next; ++*frame) {
         r->frame_place[*frame] = i;
+        r->frame_tiles[*frame] = 0;
         r->frame_number[*frame] = *frame;
         r->model_place[*frame] = TSR_NOWHERE;
     }
@@ -197,6 +201,7 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
             r->model_place[frame] = is_unit ? TSR_NOWHERE : i;
             r->units += is_unit;
             if (place->type == TSR_SECTION_LIKE) TSR_TRY(find_model(r, i, &r->model_place[frame], error));
+            r->frame_tiles[frame] = 0;
             r->frame_number[frame] = frame;
             r->frame_place[frame++] = i;
             in_frame = !is_unit;
@@ -208,6 +213,7 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
             continue;
         }
         in_frame &= place->type == TSR_SECTION_TILE;
+        if (in_frame) r->frame_tiles[frame - 1]++;
         if (!may_stand(r, i, in_frame, frame != 0 && frame != frames))
             return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset,
                                "the section at byte %llu is at a place where it cannot be",
@@ -303,6 +309,7 @@ void tsr_container_close(struct tsr_container_reader *reader)
     tsr_forget_twins(reader);
     free(reader->listed);
     free(reader->frame_place);
+    free(reader->frame_tiles);
     free(reader->frame_number);
     free(reader->model_place);
     free(reader->section_hash);

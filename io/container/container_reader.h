@@ -29,6 +29,7 @@ struct tsr_container_reader {
     size_t listed_count;
     struct kept_twin *twins; /* the twins that were read */
     size_t *frame_place;     /* by frame: the place of its section */
+    uint32_t *frame_tiles;   /* by frame: sections of tiles behind that section */
     uint32_t *frame_number;  /* by frame: the number in that section; of an equal one that of the other frame */
     size_t *model_place;     /* by frame: the place of its model; TSR_NOWHERE: it is damaged, or the frame is a unit */
     uint32_t units;          /* frames that are units */

@@ -4,9 +4,7 @@
 /* Number of a frame's sections: its own, and one for each tile. */
 static size_t frame_sections(const struct tsr_container_reader *r, uint32_t frame)
 {
-    size_t i = r->frame_place[frame] + 1;
-    while (i < r->end && r->sections.place[i].type == TSR_SECTION_TILE) i++;
-    return i - r->frame_place[frame];
+    return (size_t)r->frame_tiles[frame] + 1;
 }
 
 uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, uint32_t frame)

@@ -147,7 +147,7 @@ static enum tsr_status compare_file(struct tsr_reader *tsr, uint32_t member, con
 }
 
 /* Hashes of all samples that come back, frame by frame as rasters: SHA-256 of all, and XXH3-128 of the XXH3-128 of each
- * frame, which is the .tsr's own. */
+ * frame, which is the .tsr's own; not of values that stand for coded samples, whose hash the .tsr has. */
 static enum tsr_status hash_samples(struct tsr_reader *tsr, uint32_t member, struct file_hashes *hashes,
                                     struct tsr_error *error)
 {
@@ -170,7 +170,7 @@ static enum tsr_status hash_samples(struct tsr_reader *tsr, uint32_t member, str
         XXH128_canonicalFromHash(&canonical, XXH3_128bits(raster, bytes));
         XXH3_128bits_update(frames, canonical.digest, sizeof canonical.digest);
     }
-    if (status == TSR_OK) {
+    if (status == TSR_OK && info.coded_bits == 0) {
         XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(frames));
         write_hash(canonical.digest, hashes->samples_xxh3);
     }

@@ -2,7 +2,7 @@
  *
  * A frame is looked for by a key of some of its bytes. A frame with the same key is compared: with its bytes while they
  * are in memory, else by the 128 bits of its hash. Two frames that differ and have one hash would be found when the
- * file is verified, and the file would not be written. */
+ * file is verified by the original's hash, and the file would not be written. */
 #include "app/library/flow.h"
 
 #include <stdlib.h>

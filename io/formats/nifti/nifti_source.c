@@ -20,7 +20,8 @@ static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_sour
                               (unsigned long long)nifti.end, (unsigned long long)file_size);
     TSR_TRY(status);
     tsr_nifti_describe(&nifti, &header);
-    if (nifti.end <= file_size) TSR_TRY(tsr_find_values(input, &header, &nifti.image, nifti.first, error));
+    if (nifti.end > 0 && nifti.end <= file_size) /* 0: beyond measure, which is said below */
+        TSR_TRY(tsr_find_values(input, &header, &nifti.image, nifti.first, error));
     struct tsr_need need = tsr_splice_need(&header, nifti.first, file_size);
     need.only_lossless = nifti.has_labels || tsr_has_values(&header);
     TSR_TRY(tsr_input_claim(input, &header, &need, error));

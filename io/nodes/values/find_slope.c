@@ -126,7 +126,7 @@ struct bounds {
 };
 
 /* Bounds the slope by a number. False: there is none. */
-static bool bound(struct bounds *b, uint32_t bits, int64_t *n)
+static bool bound(struct bounds *b, uint32_t bits)
 {
     int64_t value, half;
     if (!in_units(bits, b->units, &value, &half)) return false;
@@ -135,7 +135,6 @@ static bool bound(struct bounds *b, uint32_t bits, int64_t *n)
     if (most >> PRECISION) return false;
     const int64_t middle = (b->low + b->high) / 2, times = (distance + middle / 2) / middle;
     if (most - least > 1) return false; /* it may be one of several multiples */
-    *n = from_base < 0 ? -times : times;
     if (times == 0) return distance <= half;
     const int64_t low = (distance - half + times - 1) / times, high = (distance + half) / times; /* with both ties */
     if (low > b->low) b->low = low;
@@ -163,30 +162,34 @@ static bool find(const struct tsr_distinct *d, size_t place, bool from_zero, str
     struct bounds b = {.low = (int64_t)(gap.mantissa - (gap.mantissa >> WIDTH)),
                        .high = (int64_t)(gap.mantissa + (gap.mantissa >> WIDTH)),
                        .units = -gap.exponent};
-    int64_t ignored, n;
+    int64_t ignored;
     if (b.units > 2 * TSR_VALUE_EXPONENT_LIMIT / 3 || b.units < -TSR_VALUE_EXPONENT_LIMIT / 3) return false;
     if (!from_zero && !in_units(d->number[place], b.units, &b.base, &ignored)) return false;
     size_t below = place, above = place;
-    seen->low = INT64_MAX;
-    seen->high = INT64_MIN;
     while (below > 0 || above < d->count) {
         const bool up =
             below == 0 || (above < d->count && (d->number[above] & 0x7fffffff) <= (d->number[below - 1] & 0x7fffffff));
-        if (!bound(&b, d->number[up ? above++ : --below], &n)) return false;
-        seen->low = n < seen->low ? n : seen->low;
-        seen->high = n > seen->high ? n : seen->high;
+        if (!bound(&b, d->number[up ? above++ : --below])) return false;
     }
     choose(&b, &seen->values);
     return true;
 }
 
-static bool all_come_back(const struct tsr_distinct *d, const struct tsr_values *values)
+/* The range is that of the numbers that are written: where a float's last place is larger than the slope, several fit.
+ */
+static bool all_come_back(const struct tsr_distinct *d, struct tsr_values_seen *seen)
 {
-    struct tsr_values v = *values;
+    struct tsr_values v = seen->values;
     v.form = TSR_VALUES_SCALED;
     v.listed = 0;
-    for (size_t i = 0; i < d->count; i++)
-        if (!tsr_has_number(&v, d->number[i])) return false;
+    seen->low = INT64_MAX;
+    seen->high = INT64_MIN;
+    for (size_t i = 0; i < d->count; i++) {
+        int64_t n;
+        if (!tsr_number_of_value(&v, d->number[i], &n)) return false;
+        seen->low = n < seen->low ? n : seen->low;
+        seen->high = n > seen->high ? n : seen->high;
+    }
     return true;
 }
 
@@ -198,7 +201,7 @@ bool tsr_find_slope(struct tsr_distinct *d, struct tsr_values_seen *seen)
     for (size_t i = 1; i < d->count; i++)
         if ((d->number[i] & 0x7fffffff) < (d->number[place] & 0x7fffffff)) place = i;
     for (int from_zero = 1; from_zero >= 0; from_zero--)
-        if (find(d, place, from_zero, seen) && all_come_back(d, &seen->values)) {
+        if (find(d, place, from_zero, seen) && all_come_back(d, seen)) {
             seen->is_ordered = false;
             seen->is_rounded = seen->has_numbers = true;
             return true;

@@ -181,10 +181,9 @@ static bool number_near(const struct tsr_values *v, uint64_t bits, int64_t *numb
     return false;
 }
 
-bool tsr_has_number(const struct tsr_values *v, uint64_t bits)
+bool tsr_number_of_value(const struct tsr_values *v, uint64_t bits, int64_t *number)
 {
-    int64_t number;
-    return number_of(v, bits, &number) || number_near(v, bits, &number);
+    return number_of(v, bits, number) || number_near(v, bits, number);
 }
 
 static bool find_listed(const struct tsr_values *v, uint64_t bits, int64_t *number)
@@ -223,9 +222,11 @@ bool tsr_values_split(const struct tsr_values *v, const struct tsr_image *coded,
     for (size_t i = 0; i < count; i++) {
         const uint64_t bits = tsr_value_bits(v, bytes + i * width);
         int64_t number = 0;
-        if (!find_listed(v, bits, &number) && !number_of(v, bits, &number) && !number_near(v, bits, &number))
-            return false;
+        const bool is_listed = find_listed(v, bits, &number);
+        if (!is_listed && !tsr_number_of_value(v, bits, &number)) return false;
         put(raster + i * sample, sample, false, (uint64_t)number);
+        const bool has_room = sample_of(coded, raster, i) == number;
+        if (!has_room || (!is_listed && number >= v->first && number - v->first < v->listed)) return false;
     }
     return true;
 }

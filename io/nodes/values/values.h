@@ -64,8 +64,8 @@ void tsr_see_values(struct tsr_values_seen *seen, const uint8_t *bytes, size_t c
 /* Lists a value. False: there are too many. */
 bool tsr_list_value(struct tsr_values *values, uint64_t bits);
 
-/* Whether a value with these bits is scaled, by a number. */
-bool tsr_has_number(const struct tsr_values *values, uint64_t bits);
+/* The number by which a value with these bits is scaled. False: there is none. */
+bool tsr_number_of_value(const struct tsr_values *values, uint64_t bits, int64_t *number);
 
 /* The values, and coded: the original's image becomes that of their samples. */
 struct tsr_values tsr_values_of(const struct tsr_values_seen *seen, struct tsr_image *image);
