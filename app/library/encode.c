@@ -210,7 +210,7 @@ static enum tsr_status give_way(struct encoding *e, struct tsr_error *error)
 static enum tsr_status add_estimate(struct encoding *e, const struct tsr_encode_job *job, struct tsr_error *error)
 {
     const struct tsr_image *const image = &e->source->header.image;
-    TSR_TRY(tsr_estimate_lossless(e->engine, image, &e->source->header.coding, job, &e->encoded.estimate, error));
+    TSR_TRY(tsr_estimate_lossless(e->engine, &e->source->header, e->jobs, job, &e->encoded.estimate, error));
     const bool is_last = e->frames_done + 1 == image->frames;
     return is_last && tsr_saves_little(e->source, &e->encoded.estimate) ? give_way(e, error) : TSR_OK;
 }

@@ -142,10 +142,10 @@ uint64_t tsr_squared_error_limit(uint32_t range, uint64_t samples, uint32_t psnr
 /* Most bytes of a whole .tsr under what is wanted, UINT64_MAX without such a target. */
 uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in);
 
-/* trials.c: adds a frame to an estimate. lossy: a job that is done with the coding. And most bytes of memory that this
- * takes. */
-enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
-                                      const struct tsr_coding *coding, const struct tsr_encode_job *lossy,
+/* trials.c: adds a frame to an estimate. lossy: a job that is done with the header's coding; first: that with which its
+ * batch begins. And most bytes of memory that this takes. */
+enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_header *header,
+                                      const struct tsr_encode_job *first, const struct tsr_encode_job *lossy,
                                       struct tsr_estimate *sum, struct tsr_error *error);
 uint64_t tsr_estimate_memory(const struct tsr_engine *engine, const struct tsr_image *image);
 
