@@ -210,7 +210,7 @@ static enum tsr_status give_way(struct encoding *e, struct tsr_error *error)
 static enum tsr_status add_estimate(struct encoding *e, const struct tsr_encode_job *job, struct tsr_error *error)
 {
     const struct tsr_image *const image = &e->source->header.image;
-    TSR_TRY(tsr_estimate_lossless(e->engine, &e->source->header, e->jobs, job, &e->encoded.estimate, error));
+    TSR_TRY(tsr_estimate_lossless(e->engine, image, &e->source->header.coding, job, &e->encoded.estimate, error));
     const bool is_last = e->frames_done + 1 == image->frames;
     return is_last && tsr_saves_little(e->source, &e->encoded.estimate) ? give_way(e, error) : TSR_OK;
 }
@@ -473,7 +473,8 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
     e->numbers = calloc(plan.batch, sizeof *e->numbers);
-    if (tsr_looks_for_repeats(&e->source->header, is_lossy)) e->repeats = tsr_repeats_take();
+    const bool looks = tsr_looks_for_repeats(&e->source->header, is_lossy, e->is_trial);
+    if (looks) e->repeats = tsr_repeats_take();
     e->held = e->source->rasters;
     e->in_place = !e->held && plan.raster_offset != SIZE_MAX;
     if (!e->in_place && (!e->held || tsr_copies_rasters(image, is_lossy, plan.stack)))
@@ -485,8 +486,8 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
         ops->clear_raster(e->engine, e->workspace, plan.raster_offset, tsr_raster_bytes(image));
     }
     e->stack_workspace = plan.stack && plan.stack_space ? ops->take_workspace(e->engine, plan.stack_space) : NULL;
-    if (!e->jobs || !e->hashes || !e->numbers || (tsr_looks_for_repeats(&e->source->header, is_lossy) && !e->repeats) ||
-        (!e->rasters && !e->held) || (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
+    if (!e->jobs || !e->hashes || !e->numbers || (looks && !e->repeats) || (!e->rasters && !e->held) ||
+        (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", plan.space + plan.stack_space);
     return TSR_OK;
 }
@@ -524,7 +525,6 @@ enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *
     return status;
 }
 
-/* Of all frames, when they are written. */
 static enum tsr_status weigh_saving(struct encoding *e, struct tsr_error *error)
 {
     bool saves_little = false;

@@ -12,9 +12,12 @@
 
 /* Bytes of a file's frames without what stands around them: with loss as they were coded, without loss about, or
  * exactly if the frames were coded without loss to know it. around: about how many bytes stand around them. */
+enum { TSR_ESTIMATE_FRAMES = 8 };
 struct tsr_estimate {
     uint64_t lossy, lossless, around;
     bool is_exact;
+    uint32_t frames; /* that differ, of which the last ones are known by their hashes */
+    struct tsr_hash128 frame[TSR_ESTIMATE_FRAMES];
 };
 
 /* How a source became a .tsr. */
@@ -93,9 +96,9 @@ struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, u
  * original's hash, which a wrong one would not meet: frames of other batches are compared by hash. Their memory; NULL:
  * there is none. */
 struct tsr_repeats;
-static inline bool tsr_looks_for_repeats(const struct tsr_header *header, bool is_lossy)
+static inline bool tsr_looks_for_repeats(const struct tsr_header *header, bool is_lossy, bool is_trial)
 {
-    return header->image.frames > 1 && !is_lossy && header->exact;
+    return header->image.frames > 1 && !is_lossy && (header->exact || is_trial);
 }
 size_t tsr_repeats_bytes(void);
 struct tsr_repeats *tsr_repeats_take(void);
@@ -142,10 +145,10 @@ uint64_t tsr_squared_error_limit(uint32_t range, uint64_t samples, uint32_t psnr
 /* Most bytes of a whole .tsr under what is wanted, UINT64_MAX without such a target. */
 uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in);
 
-/* trials.c: adds a frame to an estimate. lossy: a job that is done with the header's coding; first: that with which its
- * batch begins. And most bytes of memory that this takes. */
-enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_header *header,
-                                      const struct tsr_encode_job *first, const struct tsr_encode_job *lossy,
+/* trials.c: adds a frame to an estimate. lossy: a job that is done with the coding. And most bytes of memory that this
+ * takes. */
+enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
+                                      const struct tsr_coding *coding, const struct tsr_encode_job *lossy,
                                       struct tsr_estimate *sum, struct tsr_error *error);
 uint64_t tsr_estimate_memory(const struct tsr_engine *engine, const struct tsr_image *image);
 

@@ -100,7 +100,7 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
     const uint64_t rasters = takes_none || plan.raster_offset != SIZE_MAX
                                  ? 0
                                  : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
-    const uint64_t repeats = tsr_looks_for_repeats(header, coding->lossy) ? tsr_repeats_bytes() : 0;
+    const uint64_t repeats = tsr_looks_for_repeats(header, coding->lossy, true) ? tsr_repeats_bytes() : 0;
     return fixed + repeats +
            plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128) + sizeof(uint32_t)) + rasters +
            ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);

@@ -255,34 +255,35 @@ static enum tsr_status estimate_frame(struct tsr_engine *cpu, const struct tsr_i
     return status;
 }
 
-/* Whether a frame is equal to one of the last ones of its batch: without loss it takes next to nothing. */
-static bool is_repeat(const struct tsr_encode_job *first, const struct tsr_encode_job *job, size_t raster_bytes)
+/* Whether a frame seems to be equal to one of the last ones: without loss it takes next to nothing. */
+static bool is_repeat(struct tsr_estimate *sum, const uint8_t *raster, size_t raster_bytes)
 {
-    enum { LAST = 8 };
-    for (int i = 1; i <= LAST && i <= job - first; i++)
-        if (memcmp(job[-i].raster, job->raster, raster_bytes) == 0) return true;
-    return false;
+    const struct tsr_hash128 hash = tsr_hash128_of(raster, raster_bytes);
+    bool is_known = false;
+    for (uint32_t i = 0; i < TSR_ESTIMATE_FRAMES && i < sum->frames; i++)
+        is_known |= memcmp(&sum->frame[i], &hash, sizeof hash) == 0;
+    if (!is_known) sum->frame[sum->frames++ % TSR_ESTIMATE_FRAMES] = hash;
+    return is_known;
 }
 
 /* The sample tells nothing of drawn planes. Of a frame that may be of these, an estimate below DRAWN_RATIO times the
  * bytes with loss becomes one that leaves doubts, so that the frames are coded without loss. */
-enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_header *header,
-                                      const struct tsr_encode_job *first, const struct tsr_encode_job *lossy,
+enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
+                                      const struct tsr_coding *coding, const struct tsr_encode_job *lossy,
                                       struct tsr_estimate *sum, struct tsr_error *error)
 {
     enum { DRAWN_RATIO = 4 };
-    const struct tsr_image *const image = &header->image;
     const uint32_t bands = count_bands(image), fewer = (bands + FEWER_BANDS - 1) / FEWER_BANDS;
     const uint64_t around = sum->around / image->frames,
                    with_loss = lossy->coded.model.size + tsr_tiles_bytes(&lossy->coded);
     uint64_t without = 0;
     sum->lossy += with_loss;
-    if (is_repeat(first, lossy, tsr_raster_bytes(image))) return TSR_OK;
+    if (image->frames > 1 && is_repeat(sum, lossy->raster, tsr_raster_bytes(image))) return TSR_OK;
     if (fewer < bands) TSR_TRY(estimate_frame(engine->cpu, image, fewer, lossy->raster, &without, error));
     if (fewer == bands || around + without < (around + with_loss) * 2)
         TSR_TRY(estimate_frame(engine->cpu, image, bands, lossy->raster, &without, error));
     if (around + without < (around + with_loss) * DRAWN_RATIO && without > with_loss + with_loss / 5 &&
-        tsr_effort_plan(header->coding.effort).drawn && tsr_may_be_drawn(image, lossy->raster))
+        tsr_effort_plan(coding->effort).drawn && tsr_may_be_drawn(image, lossy->raster))
         without = with_loss + with_loss / 5;
     sum->lossless += without;
     return TSR_OK;
