@@ -213,7 +213,8 @@ bool tsr_split_expected(const struct tsr_image *image, const uint8_t *raster, ui
 
 static uint16_t swap_word(uint16_t word, bool swaps)
 {
-    return swaps ? (uint16_t)(word << 8 | word >> 8) : word;
+    if (!swaps) return word;
+    return (uint16_t)(word << 8 | word >> 8);
 }
 
 bool tsr_has_expected_words(const struct tsr_image *image, const uint16_t *words)
