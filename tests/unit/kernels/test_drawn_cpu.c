@@ -174,7 +174,8 @@ TEST(frames_that_may_be_drawn)
         const size_t word = image.bits_allocated / 8, pixel = word * (image.planar ? 1 : image.components);
         for (size_t i = 0; i < sizeof raster; i++) {
             const size_t x = i % (pixel * COLUMNS) / pixel, y = i / (pixel * COLUMNS);
-            raster[i] = n % 2 ? (uint8_t)rng_next(&r) : (uint8_t)(x / 9 * 31 + y / 7 * 17 + i % pixel);
+            const uint64_t value = n % 2 ? rng_next(&r) : x / 9 * 31 + y / 7 * 17 + i % pixel;
+            raster[i] = (uint8_t)value;
         }
         expect(tsr_may_be_drawn(&image, raster) == (n % 2 == 0), "image %d", n);
     }
