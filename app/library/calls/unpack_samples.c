@@ -10,8 +10,9 @@ enum tsr_status tsr_unpack_samples(const struct tsr_image *image, const uint8_t 
     TSR_TRY(tsr_check_pointer(image, "image", error));
     TSR_TRY(tsr_check_pointer(raster, "raster", error));
     TSR_TRY(tsr_check_pointer(samples, "samples", error));
+    if (image->bits_allocated == 32 || image->bits_allocated == 64)
+        return tsr_fail(error, TSR_ERROR_USAGE, "samples of %d bits do not fit into 16", image->bits_allocated);
     TSR_TRY(tsr_check_coded_image(image, error));
-    if (image->bits_allocated == 32) return tsr_fail(error, TSR_ERROR_USAGE, "samples of 32 bits do not fit into 16");
     const size_t count = (size_t)image->columns * image->rows, components = image->components;
     const int64_t least = image->is_signed ? -((int64_t)1 << (image->bits_stored - 1)) : 0;
     for (size_t i = 0; i < count; i++)
