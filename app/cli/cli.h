@@ -227,8 +227,7 @@ static inline struct tsr_file_state state_of(const struct stat *s)
 const char *temporary_folder(void);
 int open_temporary(void);
 
-/* verbs/remove.c: brings a file that another run has made to the disk, and its folder; then it is not read from the
- * system's memory. False: errno says why not. */
+/* verbs/remove.c: brings a file that another run has made to the disk, and its folder. False: errno says why not. */
 bool bring_to_disk(int file, const char *path);
 
 /* verbs/remove.c: whether the original of a task that is done, and whose output is on the disk, may be deleted; --rm

@@ -120,6 +120,8 @@ mv a set/a && rm set/*.tsr
 if [ -c /dev/full ]; then
     run 40 "$tsr" compress -r -f set -o made --report /dev/full
     grep -q 'can be deleted' "$out" && bad "originals can be deleted, though the report cannot be written: $(cat "$out")"
+    run 40 "$tsr" compress -r -f --json set -o made --report /dev/full
+    [ "$(fields --summary deletable)" = null ] || bad "JSON has deletable, though the report cannot be written: $(tail -n 1 "$out")"
 fi
 ln -s a set/link
 run 0 "$tsr" compress -r -f set -o made

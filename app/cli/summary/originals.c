@@ -39,6 +39,12 @@ void forget_originals(void)
     deletable = stay_count = 0;
 }
 
+bool judges_originals(const struct options *options, const struct tally *tally)
+{
+    const bool has_failed = tally->ended != TSR_OK || tally->unwritten != TSR_OK || tally->lacks_entries;
+    return !has_failed && (options->verb == VERB_COMPRESS || options->verb == VERB_VERIFY);
+}
+
 static void say_count(char text[ORIGINALS_ROOM], const char **separator, size_t files, const char *reason)
 {
     const size_t length = strlen(text);
@@ -52,10 +58,9 @@ void say_originals(const struct options *options, const struct task_list *list, 
     const size_t beside = list->tsr_files - list->left_tsr_files; /* the others are among those not taken */
     const size_t others = tally->not_taken + list->excluded + beside;
     const bool is_all = deletable == tally->files && others == 0, is_one = tally->files == 1 && others == 0;
-    const bool has_failed = tally->ended != TSR_OK || tally->unwritten != TSR_OK || tally->lacks_entries;
     const char *separator = "; to keep: ";
     text[0] = '\0';
-    if (has_failed || options->archive.removes || deletable + stay_count == 0) return;
+    if (!judges_originals(options, tally) || options->archive.removes || deletable + stay_count == 0) return;
     if (is_one && !is_all)
         snprintf(text, ORIGINALS_ROOM, "the original must stay: %s", stays[0].reason);
     else if (is_one)

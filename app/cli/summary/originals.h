@@ -6,6 +6,10 @@
 
 void add_original(const struct outcome *outcome); /* of a file that is done */
 size_t deletable_originals(void);
+
+/* Whether the verb judges originals, and the run as a whole has not failed. */
+bool judges_originals(const struct options *options, const struct tally *tally);
+
 void forget_originals(void);
 
 /* "originals: 4 of 6 can be deleted; to keep: 2 (its .tsr is lossy)". Empty: the verb does not judge that, --rm has

@@ -248,7 +248,7 @@ static void add_options(cJSON *o, const struct options *options, bool coded)
     add_number(o, "effort", compress && coded, coding.effort);
 }
 
-static void add_counts(cJSON *o, const struct options *options, const struct task_list *list)
+static void add_counts(cJSON *o, const struct options *options, const struct task_list *list, const struct tally *tally)
 {
     const struct totals *const t = &totals;
     add_number(o, "files", true, (double)(t->done + t->failed + t->current));
@@ -271,8 +271,7 @@ static void add_counts(cJSON *o, const struct options *options, const struct tas
     add_number(o, "lossy", true, (double)t->lossy);
     add_number(o, "unverified", true, (double)t->unverified);
     add_number(o, "damaged", true, (double)t->damaged);
-    add_number(o, "deletable", options->verb == VERB_COMPRESS || options->verb == VERB_VERIFY,
-               (double)deletable_originals());
+    add_number(o, "deletable", judges_originals(options, tally), (double)deletable_originals());
     add_number(o, "removed", options->archive.removes, (double)t->removed);
     add_number(o, "kept", options->archive.removes, (double)t->kept);
     add_number(o, "skipped", true, (double)list->skipped_count);
@@ -297,7 +296,7 @@ static void print_json(const struct options *options, const struct task_list *li
     add_text(o, "status", judge(tally) == VERDICT_FAIL ? "failed" : "ok");
     add_number(o, "exit", true, verdict_status(tally));
     add_text(o, "error", sentence);
-    add_counts(o, options, list);
+    add_counts(o, options, list, tally);
     add_number(o, "left", true, (double)tally->left);
     add_number(o, "not_taken", true, (double)tally->not_taken);
     add_number(o, "bytes_in", true, (double)t->bytes_in);

@@ -52,6 +52,7 @@ static enum tsr_status compare_current(struct tsr_engine *engine, const struct t
         return refuse(&outcome->error, TSR_ERROR_WRITE, "cannot bring %s to the disk: %s", task->output,
                       strerror(reason));
     }
+    posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED); /* then it is not read from the system's memory */
     struct tsr_data_source made = tsr_from_descriptor(file);
     struct tsr_report compared = outcome->report; /* the sizes stay those of the original and its .tsr */
     made.name = task->output;

@@ -45,7 +45,6 @@ bool bring_to_disk(int file, const char *path)
     char *const copy = strdup(path);
     const int folder = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     const bool good = folder >= 0 && fsync(file) == 0 && fsync(folder) == 0;
-    if (good) posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     if (folder >= 0) close(folder);
     free(copy);
     return good;

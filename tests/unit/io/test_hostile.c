@@ -92,25 +92,42 @@ TEST(long_residues)
 
 /* ---- Steps ------------------------------------------------------------------------------------------------ */
 
-/* Reads the stream of a gzip file. Returns the steps that choosing parameters took. */
-static uint64_t steps_of_choice(const char *name, size_t size, enum tsr_status wanted)
+/* The stream of a gzip file, taken apart by a coder that is kept. */
+struct split {
+    struct bytes file;
+    struct tsr_bytes plain, residue;
+    struct deflate_coder *coder;
+    size_t used;
+};
+
+enum { HEAD = 10, TAIL = 8 };
+
+static struct split split_gzip(const char *name, size_t size, enum tsr_status wanted)
 {
-    enum { HEAD = 10, TAIL = 8 };
-    struct bytes file = make(name, size);
-    struct tsr_bytes plain = {.limit = 1 << 24}, residue = {.limit = 1 << 24};
-    struct deflate_coder *coder = NULL;
+    struct split s = {make(name, size), {.limit = 1 << 24}, {.limit = 1 << 24}, NULL, 0};
     struct tsr_deflate_way way = TSR_DEFLATE_ALONE;
     struct tsr_error error = {0};
-    size_t used = 0;
-    way.kept = &coder;
+    way.kept = &s.coder;
     const enum tsr_status status =
-        tsr_deflate_read_by(&way, file.data + HEAD, file.size - HEAD - TAIL, &used, &plain, &residue, &error);
+        tsr_deflate_read_by(&way, s.file.data + HEAD, s.file.size - HEAD - TAIL, &s.used, &s.plain, &s.residue, &error);
     expect(status == wanted, "%s: %s", name, error.text);
-    const uint64_t all = deflate_choice(plain.size), left = coder->choice;
-    tsr_deflate_forget(coder);
-    tsr_bytes_free(&plain);
-    tsr_bytes_free(&residue);
-    free_bytes(&file);
+    return s;
+}
+
+static void free_split(struct split *s)
+{
+    tsr_deflate_forget(s->coder);
+    tsr_bytes_free(&s->plain);
+    tsr_bytes_free(&s->residue);
+    free_bytes(&s->file);
+}
+
+/* The steps that choosing parameters took. */
+static uint64_t steps_of_choice(const char *name, size_t size, enum tsr_status wanted)
+{
+    struct split s = split_gzip(name, size, wanted);
+    const uint64_t all = deflate_choice(s.plain.size), left = s.coder->choice;
+    free_split(&s);
     return all - left;
 }
 
@@ -136,31 +153,25 @@ TEST(choices_are_bounded)
  * steps a byte. Chains of more bytes leave out those that can be no match. */
 TEST(searches_leave_out_candidates)
 {
-    struct bytes file = make("gzip-zlib-9-two", BYTES);
-    struct tsr_bytes plain = {.limit = 1 << 24}, residue = {.limit = 1 << 24}, again = {.limit = 1 << 24};
-    struct deflate_coder *coder = NULL;
+    struct split s = split_gzip("gzip-zlib-9-two", BYTES, TSR_OK);
+    struct tsr_bytes again = {.limit = 1 << 24};
     struct tsr_deflate_way way = TSR_DEFLATE_ALONE;
-    size_t used = 0;
-    way.kept = &coder;
-    assert_int_equal(tsr_deflate_read_by(&way, file.data + 10, file.size - 18, &used, &plain, &residue, NULL), TSR_OK);
-    expect(residue.size < 16, "a residue of %zu bytes", residue.size);
-    assert_int_equal(tsr_deflate_write_by(&way, plain.bytes, plain.size, residue.bytes, residue.size, &again, NULL),
-                     TSR_OK);
-    assert_true(again.size == used && memcmp(again.bytes, file.data + 10, used) == 0);
-    const uint64_t steps = DEFLATE_PATIENCE * deflate_work(plain.size) - coder->model.work;
-    expect(steps < 48 * (uint64_t)plain.size, "%llu steps for %zu bytes", (unsigned long long)steps, plain.size);
-    tsr_deflate_forget(coder);
-    tsr_bytes_free(&plain);
-    tsr_bytes_free(&residue);
+    way.kept = &s.coder;
+    expect(s.residue.size < 16, "a residue of %zu bytes", s.residue.size);
+    assert_int_equal(
+        tsr_deflate_write_by(&way, s.plain.bytes, s.plain.size, s.residue.bytes, s.residue.size, &again, NULL), TSR_OK);
+    assert_true(again.size == s.used && memcmp(again.bytes, s.file.data + HEAD, s.used) == 0);
+    const uint64_t steps = DEFLATE_PATIENCE * deflate_work(s.plain.size) - s.coder->model.work;
+    expect(steps < 48 * (uint64_t)s.plain.size, "%llu steps for %zu bytes", (unsigned long long)steps, s.plain.size);
     tsr_bytes_free(&again);
-    free_bytes(&file);
+    free_split(&s);
 }
 
 /* Makes a stream again by at most so many steps. */
-static enum tsr_status make_again(struct deflate_coder *coder, const struct tsr_bytes *plain,
-                                  const struct tsr_bytes *residue, uint64_t steps, struct tsr_error *error)
+static enum tsr_status make_again(struct split *s, uint64_t steps, struct tsr_error *error)
 {
-    struct tsr_cursor in = {residue->bytes, residue->size, 0, false};
+    struct deflate_coder *const coder = s->coder;
+    struct tsr_cursor in = {s->residue.bytes, s->residue.size, 0, false};
     struct tsr_bytes stream = {.limit = 1 << 24};
     struct deflate_sink sink = {.stream = &stream};
     struct deflate_parameters parameters;
@@ -172,7 +183,7 @@ static enum tsr_status make_again(struct deflate_coder *coder, const struct tsr_
     coder->sink = &sink;
     coder->error = error;
     assert_true(tsr_deflate_get_parameters(&in, &parameters, &padding));
-    tsr_deflate_begin(&coder->model, &parameters, plain->bytes, plain->size);
+    tsr_deflate_begin(&coder->model, &parameters, s->plain.bytes, s->plain.size);
     coder->model.work = steps;
     tsr_range_begin_reading(&coder->range, in.bytes + in.at, in.size - in.at);
     const enum tsr_status status = tsr_deflate_code(coder);
@@ -186,25 +197,15 @@ TEST(making_again_is_bounded)
 {
     static const char *const names[] = {"gzip-zlib-9-two", "gzip-zlib-6-noise"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        struct bytes file = make(names[i], BYTES);
-        struct tsr_bytes plain = {.limit = 1 << 24}, residue = {.limit = 1 << 24};
-        struct deflate_coder *coder = NULL;
-        struct tsr_deflate_way way = TSR_DEFLATE_ALONE;
+        struct split s = split_gzip(names[i], BYTES, TSR_OK);
         struct tsr_error error = {0};
-        size_t used = 0;
-        way.kept = &coder;
-        assert_int_equal(tsr_deflate_read_by(&way, file.data + 10, file.size - 18, &used, &plain, &residue, NULL),
-                         TSR_OK);
-        expect(make_again(coder, &plain, &residue, UINT64_MAX, &error) == TSR_OK, "%s: %s", names[i], error.text);
-        const uint64_t spent = UINT64_MAX - coder->model.work;
-        assert_int_equal(make_again(coder, &plain, &residue, spent + 1, &error), TSR_OK);
-        expect(make_again(coder, &plain, &residue, spent / 2, &error) == TSR_ERROR_CORRUPT && coder->is_costly,
-               "%s: half of %llu steps", names[i], (unsigned long long)spent);
-        expect(coder->model.at < plain.size * 3 / 4, "%s: it went on", names[i]);
-        tsr_deflate_forget(coder);
-        tsr_bytes_free(&plain);
-        tsr_bytes_free(&residue);
-        free_bytes(&file);
+        expect(make_again(&s, UINT64_MAX, &error) == TSR_OK, "%s: %s", names[i], error.text);
+        const uint64_t spent = UINT64_MAX - s.coder->model.work;
+        assert_int_equal(make_again(&s, spent + 1, &error), TSR_OK);
+        expect(make_again(&s, spent / 2, &error) == TSR_ERROR_CORRUPT && s.coder->is_costly, "%s: half of %llu steps",
+               names[i], (unsigned long long)spent);
+        expect(s.coder->model.at < s.plain.size * 3 / 4, "%s: it went on", names[i]);
+        free_split(&s);
     }
 }
 
