@@ -3,6 +3,7 @@
 Each fault is one change of a copy of app/orthanc, which is compiled anew; the check that is named with it must fail then.
 Without --real, fake.c checks; with it, drive.py with the real Orthanc. -v: what the check said. WORD: only faults whose name has it.
 Exit status 1: a fault was not seen.
+faults.py --check: only that what each fault changes stands there, once.
 """
 
 import os
@@ -62,16 +63,21 @@ REAL = [
 ]
 
 
+def text_of(folder, fault):
+    """The text of a fault's file, in which what it changes stands once."""
+    text = (folder / fault[1]).read_text()
+    if text.count(fault[2]) != 1:
+        raise SystemExit(f"{fault[0]}: its place stands {text.count(fault[2])} times in {fault[1]}")
+    return text
+
+
 def build(build_folder, work, fault):
     """Compiles the plugin of a copy with the fault; returns its path."""
     copy = work / "app" / "orthanc"
     shutil.rmtree(work / "app", ignore_errors=True)
     shutil.copytree(ROOT / "app" / "orthanc", copy)
     if fault:
-        text = (copy / fault[1]).read_text()
-        if text.count(fault[2]) != 1:
-            raise SystemExit(f"{fault[0]}: its place stands {text.count(fault[2])} times in {fault[1]}")
-        (copy / fault[1]).write_text(text.replace(fault[2], fault[3]))
+        (copy / fault[1]).write_text(text_of(copy, fault).replace(fault[2], fault[3]))
     plugin = work / "libOrthancTessera.so"
     subprocess.run([os.environ.get("CC", "cc"), "-O1", "-w", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{work}", f"-I{ROOT}",
                     *(str(copy / name) for name in ("plugin.c", "settings.c", "store.c")), "-o", str(plugin), f"-L{build_folder}/lib", "-ltessera", "-lcjson",
@@ -80,6 +86,11 @@ def build(build_folder, work, fault):
 
 
 def main():
+    if sys.argv[1:] == ["--check"]:
+        for fault in FAULTS + REAL:
+            text_of(ROOT / "app" / "orthanc", fault)
+        print(f"{len(FAULTS + REAL)} faults of Orthanc's plugin stand where the list says")
+        return
     words = [word for word in sys.argv[1:] if word not in ("--real", "-v")]
     real = "--real" in sys.argv
     build_folder, work = Path(words[0]).resolve(), Path(words[1])

@@ -2,6 +2,7 @@
 
 Each fault is one change of a copy of the package; the test that is named with it must fail then. The tests must pass
 without a change. Exit status 1: a fault was not seen. 77: packages are missing.
+faults.py --check: only that what each fault changes stands there, once.
 """
 
 import os
@@ -56,9 +57,9 @@ FAULTS = [
      "test_remote.ChangeTest.test_file_systems"),
     ("a file in memory is read as it changes", "_remote.py", "if isinstance(file, io.BytesIO):", "if False:",
      "test_remote.ChangeTest.test_memory_and_local_files"),
-    ("another .tsr counts as damage", "_reader.py", "found == Status.NOT_TSR or (found == Status.OK and now != self.id)",
+    ("another .tsr counts as damage", "_handle.py", "found == Status.NOT_TSR or (found == Status.OK and now != self.id)",
      "False", "test_remote.ChangeTest.test_a_reader_that_is_open"),
-    ("a .tsr is opened amid a change", "_reader.py", "(status != Status.OK or first == self.id)", "True",
+    ("a .tsr is opened amid a change", "_handle.py", "(status != Status.OK or first == self.id)", "True",
      "test_remote.ChangeTest.test_file_systems"),
     ("an array is of two states", "dask.py", "if reader._state() != self._state:", "if False:",
      "test_remote.ChangeTest.test_dask"),
@@ -97,16 +98,27 @@ def passes(package: Path, test: str) -> bool:
     return run.returncode == 0
 
 
-def change(package: Path, file: str, old: str, new: str) -> None:
-    path = package / "tessera" / file
-    text = path.read_text()
+def text_of(package: Path, file: str, old: str) -> str:
+    """The text of a file in which OLD stands once."""
+    text = (package / file).read_text()
     if text.count(old) != 1:
         raise SystemExit(f"{file} has {text.count(old)} times: {old}")
+    return text
+
+
+def change(package: Path, file: str, old: str, new: str) -> None:
+    path = package / "tessera" / file
+    text = text_of(package / "tessera", file, old)
     text = text.replace(old, new)
     path.write_text(text.replace("\n    def _read(", READ_ALL, 1) if "_read_all" in new else text)
 
 
 def main() -> int:
+    if sys.argv[1:] == ["--check"]:
+        for _, file, old, _, _ in FAULTS:
+            text_of(PACKAGE, file, old)
+        print(f"{len(FAULTS)} faults of the Python package stand where the list says")
+        return 0
     library, testdata, program, compiler, work = sys.argv[1:6]
     try:
         import aiohttp  # noqa: F401
