@@ -74,7 +74,8 @@ if [ -n "$packages" ]; then
     # shellcheck disable=SC2086 # words
     [ -f "$work/pacs.fetched" ] || {
         cp /etc/resolv.conf "$work/root/etc/" 2>/dev/null
-        chroot "$work/root" apt-get install -y -qq --no-install-recommends --download-only $depends >"$work/pacs.log" 2>&1 ||
+        chroot "$work/root" apt-get update -qq >"$work/pacs.log" 2>&1
+        chroot "$work/root" apt-get install -y -qq --no-install-recommends --download-only $depends >>"$work/pacs.log" 2>&1 ||
             { tail -3 "$work/pacs.log"; skip "Debian's packages cannot be had"; }
         tar -cf "$work/pacs.tar" -C "$work/root" --exclude=./dev --exclude=./home . && touch "$work/pacs.fetched"
     }
