@@ -77,7 +77,7 @@ if [ -n "$packages" ]; then
         chroot "$work/root" apt-get update -qq >"$work/pacs.log" 2>&1
         chroot "$work/root" apt-get install -y -qq --no-install-recommends --download-only $depends >>"$work/pacs.log" 2>&1 ||
             { tail -3 "$work/pacs.log"; skip "Debian's packages cannot be had"; }
-        tar -cf "$work/pacs.tar" -C "$work/root" --exclude=./dev --exclude=./home . && touch "$work/pacs.fetched"
+        tar -cf "$work/pacs.tar" -C "$work/root" --exclude='./dev/*' --exclude='./home/*' . && touch "$work/pacs.fetched"
     }
     cp "$packages"/libtessera2_*.deb "$packages"/orthanc-tessera_*.deb "$work/root/home/me/"
     # A root has no systemd: Debian's other way to start a service does what it would.
