@@ -90,7 +90,7 @@ export DEBIAN_FRONTEND=noninteractive
 sed -e 's/^apt install/apt-get install -y -qq --no-install-recommends/' commands >commands.sh
 sh -eu commands.sh
 for i in $(seq 300); do curl -sf http://127.0.0.1:8042/system >/dev/null && break; sleep 0.2; done
-curl -sf http://127.0.0.1:8042/plugins | grep -q tessera || { cat /var/log/orthanc/*.log | tail -5; exit 1; }
+curl -sf http://127.0.0.1:8042/plugins | grep -q tessera || { echo "Orthanc has no plugin of Tessera: $(tail -1 /var/log/orthanc/*.log)"; exit 1; }
 id=$(curl -sf --data-binary @slice.dcm http://127.0.0.1:8042/instances | sed -n 's/.*"ID" : "\([^"]*\)".*/\1/p')
 curl -sf "http://127.0.0.1:8042/instances/$id/file" | cmp - slice.dcm
 find /var/lib/orthanc -name '*.tsr' -size +0 | grep . || { echo "Orthanc keeps no .tsr"; exit 1; }
