@@ -49,7 +49,7 @@ if [ -n "$wheel" ]; then
         --platform manylinux_2_27_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 -d "$work/fetched" numpy matplotlib ||
         { rm -rf "$work/fetched"; skip "pip has no numpy or matplotlib"; }
     base pip python3-venv
-    cp "$wheel" "$work/root/home/me/"
+    mkdir "$work/root/home/me/dist" && cp "$wheel" "$work/root/home/me/dist/"
     cp -r "$work/fetched" "$work/root/fetched"
     install=$(grep -o '`python3 -m venv [^`]*`' "$page" | tr -d '`')
     awk '/^```python$/ { open = 1; next } /^```$/ { open = 0 } open' "$page" >"$work/root/home/me/plot.py"
