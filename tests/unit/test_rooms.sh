@@ -77,6 +77,7 @@ for part in library bench report rivals; do
 done
 check app/cli app/cli app/report app/rivals app/tessera.h app/tessera_cli.h # a client of the library
 check app/orthanc app/orthanc app/tessera.h # as any program with the installed header
+check app/library/examples app/tessera.h
 check tests/reference tests/reference
 for name in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' app/tessera.h); do
     echo "app/tessera.h includes $name" >>"$problems"
