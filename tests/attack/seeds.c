@@ -182,11 +182,13 @@ static struct bytes with_table(struct bytes file)
     return made;
 }
 
-/* A file that ends with three frames of 51 x 37 in colours and a byte: the last one becomes equal to the first. */
+/* A file that ends with three frames of 51 x 37 in colours and a byte: the second one becomes another, and the last one
+ * equal to the first. */
 static struct bytes with_equal_frames(struct bytes file)
 {
     enum { FRAME = 3 * 51 * 37, FRAMES = 3 };
     uint8_t *const first = file.data + file.size - 1 - (size_t)FRAMES * FRAME;
+    for (size_t i = 0; i < FRAME; i += 8) first[FRAME + i] ^= 1;
     memcpy(first + (size_t)(FRAMES - 1) * FRAME, first, FRAME);
     return file;
 }
@@ -194,7 +196,7 @@ static struct bytes with_equal_frames(struct bytes file)
 /* ---- Kinds ------------------------------------------------------------------------------------------------ */
 
 enum form { AS_IT_IS, DEFLATED, BAD_FRAME, FLOAT32, FLOAT32_ORDERED, FLOAT64, INT64, TABLE, EQUAL_FRAMES, SERIES };
-enum tool { NO_TOOL, DRAWN, INTRA, DC_PLANE };
+enum tool { NO_TOOL, DRAWN, INTRA, DC_PLANE, EQUAL };
 
 struct kind {
     const char *name, *original[2];
@@ -208,6 +210,7 @@ static const struct need {
     enum tool tool;
 } needs[] = {{"drawn", "predict", DRAWN},
              {"drawn_rgb", "predict", DRAWN},
+             {"equal_frames", "", EQUAL},
              {"predicted", "lossy transform", INTRA},
              {"dc_plane", "lossy transform", DC_PLANE}};
 
@@ -327,6 +330,7 @@ static struct tsr_compress_options options_of(const struct kind *kind, const str
 /* Whether a plane of a file's first frame has a tool, by the reference decoder. */
 static bool has_tool(const struct seed *seed, enum tool tool)
 {
+    if (tool == EQUAL) return find_section(&seed->sections, 'E', 0) >= 0;
     struct ref_file file;
     struct ref_part *parts;
     struct ref_frame frame = {.planes = 0};

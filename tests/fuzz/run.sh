@@ -202,17 +202,12 @@ wide() {
     } >"$TSR_FUZZ_TMP/set/nifti/$1.nii"
 }
 
-# Values of 32 and 64 bits: whole numbers, all bits; frames that are equal; a table in a DICOM header.
+# Values of 32 and 64 bits: whole numbers, all bits; a table in a DICOM header.
 more_files() {
     wide float32 '\020\000' '\040\000' '\\000\\000\\%03o\\103'
     wide float32_ordered '\020\000' '\040\000' '\\%03o\\%03o\\%03o\\%03o'
     wide float64 '\100\000' '\100\000' '\\000\\000\\000\\000\\000\\000\\%03o\\100'
     wide int64 '\000\004' '\100\000' '\\%03o\\000\\000\\000\\000\\001\\000\\000'
-    slice=$((size / 3)) from=$TSR_FUZZ_TMP/set/nifti/u8.nii
-    {
-        head -c 352 "$from"
-        for _ in $(seq $((($(wc -c <"$from") - 352) / slice))); do head -c $((352 + slice)) "$from" | tail -c "$slice"; done
-    } >"$TSR_FUZZ_TMP/set/nifti/equal.nii"
     from=$TSR_FUZZ_TMP/set/dicom/sizes/23x38.dcm
     at=$(find_bytes "$from" '\xe0\x7f\x10\x00O')
     # shellcheck disable=SC2059 # escapes
@@ -277,6 +272,8 @@ ramp_8bit.pgm transform huffman 272
 landscape_grey_8bit.pgm transform huffman 200 8
 landscape_coarse.ppm transform rans 160 9
 larger
+    # Frames that are equal.
+    "$bin/tsr_encode_anyway" "$TSR_FUZZ_TMP/set/dicom/samples/rgb_frames.dcm" "$work/seeds/container/equal_frames.tsr"
     # PNG that is written anew, at each of the levels that an effort chooses.
     for file in rgb8 palette8 grey16; do
         for effort in 1 5 9; do
