@@ -124,17 +124,27 @@ static bool take_of_outer(struct tsr_account *outer, uint64_t bytes)
     return true;
 }
 
+static struct tsr_account *outermost_of(struct tsr_account *a)
+{
+    while (a->outer) a = a->outer;
+    return a;
+}
+
+/* What files in a file may take, of which its account knows how large they are. */
+static uint64_t guess_inner(const struct tsr_account *a, bool has_inner)
+{
+    return has_inner && a->inner > 0 ? ((uint64_t)12 << 20) + 2 * a->inner : 0;
+}
+
 /* Of an inner file. has_inner: all that is left. */
 static enum tsr_status claim_inner(struct tsr_account *a, uint64_t bytes, bool has_inner, struct tsr_error *error)
 {
-    const struct tsr_account *outermost = a->outer;
+    const struct tsr_account *const outermost = outermost_of(a);
     const uint64_t used = atomic_load(&a->outer->used), left = a->outer->files > used ? a->outer->files - used : 0,
                    all = has_inner && left > bytes ? left : bytes;
-    if (!take_of_outer(a->outer, all)) {
-        while (outermost->outer) outermost = outermost->outer;
+    if (!take_of_outer(a->outer, all))
         return tsr_fail_memory(a->engine, outermost->has_all ? TSR_MEMORY_OF_ALL : TSR_MEMORY_OF_FILES, a->name,
-                               outermost->files + (bytes - left), error);
-    }
+                               outermost->files + (bytes - left) + guess_inner(a, has_inner), error);
     a->files = (size_t)all;
     atomic_store(&a->used, bytes);
     a->has_files = true;
@@ -148,7 +158,12 @@ static enum tsr_status claim_header(struct tsr_memory_account *base, uint64_t by
     struct tsr_account *const a = (struct tsr_account *)base;
     struct tsr_pool *const pool = a->engine->pool;
     const size_t lot = tsr_pool_memory(pool, TSR_MEMORY_OF_HEADERS);
+    if (a->base.measures && !a->outer) {
+        if (bytes > a->measured_headers) a->measured_headers = bytes;
+        return bytes <= a->files ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "its header is not looked at");
+    }
     if (a->has_files || a->outer) return TSR_OK; /* what it was for is read again; or is little beside its outer file */
+    a->may_measure |= bytes > lot;
     if (bytes > lot) return tsr_fail_memory(a->engine, TSR_MEMORY_OF_HEADERS, a->name, bytes, error);
     if (a->headers == 0 && lot < SIZE_MAX && !a->only_checks) {
         tsr_pool_reserve(pool, TSR_MEMORY_OF_HEADERS, lot);
@@ -203,16 +218,16 @@ enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t own, bool has_
     if (a->has_files && bytes <= a->files) return TSR_OK;
     if (a->has_files) return tsr_fail(error, TSR_ERROR_CORRUPT, "it takes more memory than it said at first");
     if (a->outer) return claim_inner(a, own, has_inner, error);
-    if (!take_files(a, bytes)) return tsr_fail_memory(a->engine, lot_for(a), a->name, bytes, error);
+    if (!take_files(a, bytes))
+        return tsr_fail_memory(a->engine, lot_for(a), a->name, bytes + guess_inner(a, has_inner), error);
     release_headers(a);
     atomic_store(&a->used, own);
     a->shares = has_inner;
     return TSR_OK;
 }
 
-static void give_back(struct tsr_memory_account *base)
+static void return_files(struct tsr_account *a)
 {
-    struct tsr_account *const a = (struct tsr_account *)base;
     struct tsr_pool *const pool = a->engine->pool;
     for (int lot = 0; a->has_all && lot < TSR_MEMORY_LOTS; lot++)
         tsr_pool_release(pool, (enum tsr_memory_lot)lot, tsr_pool_memory(pool, (enum tsr_memory_lot)lot));
@@ -222,6 +237,49 @@ static void give_back(struct tsr_memory_account *base)
         tsr_pool_release(pool, TSR_MEMORY_OF_FILES, a->files);
     a->files = 0;
     a->has_files = a->has_all = a->shares = false;
+}
+
+static void give_back(struct tsr_memory_account *base)
+{
+    struct tsr_account *const a = (struct tsr_account *)base;
+    a->own = 0;
+    if (!base->measures) return_files(a);
+}
+
+/* ---- What would be enough ----------------------------------------------------------------------------------- */
+
+/* Notes what all files take that this one is in, if it takes bytes. */
+static enum tsr_status note_claim(struct tsr_account *a, uint64_t bytes, bool has_inner, struct tsr_error *error)
+{
+    struct tsr_account *outermost = a;
+    uint64_t all = bytes;
+    if (has_inner) a->own = bytes;
+    for (; outermost->outer; all += outermost->own) outermost = outermost->outer;
+    if (all > outermost->measured) outermost->measured = all;
+    return tsr_fail(error, TSR_ERROR_LIMIT, "it is measured alone");
+}
+
+enum tsr_status tsr_account_measure(struct tsr_account *a, struct tsr_error *error)
+{
+    return_files(a);
+    const enum tsr_status status = tsr_account_claim(a, 0, true, error);
+    a->base.measures = status == TSR_OK;
+    return status;
+}
+
+/* The share is for what is claimed when what was written is verified, which is no more than that. */
+enum tsr_status tsr_account_fail(const struct tsr_account *a, struct tsr_error *error)
+{
+    enum { SHARE = 16 };
+    const int lot = a->is_member || a->measured_headers > 0 ? TSR_MEMORY_OF_FILES : TSR_MEMORY_OF_ALL;
+    const uint64_t bytes = a->measured + a->measured / SHARE, enough = limit_for(a->engine, lot, bytes),
+                   for_headers = limit_for(a->engine, TSR_MEMORY_OF_HEADERS, a->measured_headers);
+    const bool are_headers = enough > 0 && (for_headers == 0 || for_headers > enough);
+    if (enough > 0 && for_headers > 0 &&
+        (enough > for_headers ? enough : for_headers) * MEGABYTE <= a->engine->memory_bytes)
+        return TSR_ERROR_LIMIT; /* it was something else */
+    return are_headers ? tsr_fail_memory(a->engine, TSR_MEMORY_OF_HEADERS, a->name, a->measured_headers, error)
+                       : tsr_fail_memory(a->engine, lot, a->name, bytes, error);
 }
 
 /* What a file takes: now, and to be verified. */
@@ -281,6 +339,8 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_h
     if (a->encodes) s = most_stages(a, header, need);
     s.now += a->output_bytes;
     s.later += a->output_bytes;
+    a->may_measure |= need->has_inner;
+    if (base->measures) return note_claim(a, s.now > s.later ? s.now : s.later, need->has_inner, error);
     const bool is_later_too_much = s.later > tsr_files_memory(a->engine); /* it may hold headers then */
     if (is_later_too_much &&
         limit_for(a->engine, TSR_MEMORY_OF_FILES, s.later) > limit_for(a->engine, lot_for(a), s.now))
@@ -291,7 +351,10 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_h
 /* The account that spare memory comes from; NULL: the pool gives it. */
 static struct tsr_account *spare_of(struct tsr_account *a)
 {
-    return tsr_files_memory(a->engine) == SIZE_MAX ? NULL : a->shares ? a : a->outer;
+    return tsr_files_memory(a->engine) == SIZE_MAX ? NULL
+           : a->base.measures                      ? outermost_of(a)
+           : a->shares                             ? a
+                                                   : a->outer;
 }
 
 static bool grant_spare(struct tsr_memory_account *base, uint64_t bytes)
@@ -345,13 +408,14 @@ void tsr_account_open_inner(struct tsr_account *account, struct tsr_account *out
 {
     tsr_account_open(account, engine, input, coding);
     account->outer = outer;
+    account->base.measures = outer && outer->base.measures;
     if (!outer) tsr_input_set_account(input, NULL);
 }
 
 void tsr_account_close(struct tsr_account *account)
 {
     release_headers(account);
-    give_back(&account->base);
+    return_files(account);
 }
 
 enum tsr_status tsr_account_end(struct tsr_account *account, struct tsr_input *input, enum tsr_status status,

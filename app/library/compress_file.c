@@ -359,6 +359,24 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
     }
 }
 
+/* There is too little memory for a file: opens it once more to see what would be enough. */
+static enum tsr_status fail_memory(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
+                                   const struct tsr_wanted *wanted, struct tsr_written *written,
+                                   struct tsr_report *report, struct tsr_error *error)
+{
+    struct tsr_error ignored;
+    if (account->outer) return TSR_ERROR_LIMIT; /* the outermost one looks */
+    tsr_input_drop_held(input);
+    if (tsr_account_measure(account, &ignored) != TSR_OK) return TSR_ERROR_LIMIT;
+    tsr_container_writer_free(written->writer); /* of a member */
+    written->writer = NULL;
+    const enum tsr_status status =
+        tsr_write_once(account->engine, input, output, wanted, account->is_member, written, report, &ignored);
+    if (status == TSR_ERROR_CANCELLED || status == TSR_ERROR_READ) *error = ignored;
+    if (status == TSR_ERROR_CANCELLED || status == TSR_ERROR_READ) return status;
+    return tsr_account_fail(account, error);
+}
+
 enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
                                     const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                     struct tsr_report *report, struct tsr_error *error)
@@ -376,8 +394,9 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     account.kept = wanted->kept;
     account.is_member = is_member;
     account.output_bytes = output_room(input, output, is_member);
-    const enum tsr_status status =
-        tsr_write_smaller(&account, input, output, wanted, is_member, written, report, error);
+    enum tsr_status status = tsr_write_smaller(&account, input, output, wanted, is_member, written, report, error);
+    if (status == TSR_ERROR_LIMIT && account.may_measure && !account.base.measures)
+        status = fail_memory(&account, input, output, wanted, written, report, error);
     tsr_input_set_account(input, NULL);
     tsr_input_drop_held(input);
     tsr_account_close(&account);

@@ -31,7 +31,7 @@ static bool read_integer(const cJSON *item, int least, int most, int *value, cha
     return true;
 }
 
-/* "512M" or "4G", as the program's --memory takes it; 1024 bytes are 1K. */
+/* "512M" or "4G": 1K is 1000 bytes, as for the program's --memory, and in the sentences that say what would do. */
 static bool read_memory(const cJSON *item, uint64_t *bytes, char sentence[SETTINGS_SENTENCE])
 {
     static const char units[] = "KMGT";
@@ -39,11 +39,12 @@ static bool read_memory(const cJSON *item, uint64_t *bytes, char sentence[SETTIN
     char *end = NULL;
     const unsigned long long number = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
     const char *const unit = end && *end ? strchr(units, *end) : NULL;
-    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
-    if (number == 0 || !unit || end[1] || number > UINT64_MAX >> shift)
+    uint64_t scale = 1;
+    for (const char *u = units; unit && u <= unit; u++) scale *= 1000;
+    if (number == 0 || !unit || end[1] || number > UINT64_MAX / scale)
         return fail(sentence,
                     "\"Memory\" of \"Tessera\" in Orthanc's configuration must be a string such as \"512M\" or \"4G\"");
-    *bytes = (uint64_t)number << shift;
+    *bytes = (uint64_t)number * scale;
     return true;
 }
 

@@ -2,6 +2,7 @@
  * are spliced, and a residue makes the gzip file again. GZIP.md. */
 #include "gzip_source.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/nodes/deflate/deflate.h"
@@ -68,21 +69,25 @@ static enum tsr_status look_inside(struct tsr_input *input, const struct tsr_for
                                    const struct tsr_source_options *options, size_t plain_bytes,
                                    struct tsr_header *header, struct tsr_error *error)
 {
-    const size_t size = (size_t)tsr_input_size(input);
+    size_t size = (size_t)tsr_input_size(input), first = plain_bytes;
     const uint8_t *file;
-    TSR_TRY(tsr_input_claim_header(input, size + (uint64_t)plain_bytes, error));
+    enum tsr_status status = tsr_input_claim_header(input, size + (uint64_t)plain_bytes, error);
+    const bool is_begin = status == TSR_ERROR_LIMIT && tsr_input_measures(input); /* for a claim, the begin will do */
+    if (is_begin && size > TSR_UNSEEN_FIRST) size = TSR_UNSEEN_FIRST;
+    if (is_begin && first > TSR_UNSEEN_FIRST) first = TSR_UNSEEN_FIRST;
+    if (!is_begin) TSR_TRY(status);
     TSR_TRY(tsr_input_hold(input, size, &file, error));
-    struct tsr_bytes plain = {.limit = plain_bytes};
     struct tsr_source *inner = NULL;
-    TSR_TRY(tsr_bytes_reserve(&plain, plain_bytes, error));
-    plain.size = tsr_gzip_first(file, size, plain.bytes, plain_bytes);
-    struct tsr_input *const memory = tsr_input_from_memory(plain.bytes, plain.size, tsr_input_name(input));
-    const enum tsr_status status = memory ? open_inner(memory, format, options, &inner, error)
-                                          : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an input");
+    uint8_t *const plain = calloc(1, plain_bytes > 0 ? plain_bytes : 1);
+    if (!plain) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu plain bytes", plain_bytes);
+    const size_t made = tsr_gzip_first(file, size, plain, first);
+    struct tsr_input *const memory = tsr_input_from_memory(plain, is_begin ? plain_bytes : made, tsr_input_name(input));
+    status = memory ? open_inner(memory, format, options, &inner, error)
+                    : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an input");
     if (status == TSR_OK) *header = inner->header;
     tsr_source_close(inner);
     tsr_input_close(memory);
-    tsr_bytes_free(&plain);
+    free(plain);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include "tests/large_files.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,10 +108,95 @@ static struct bytes with_bad_frame(struct bytes file)
     return file;
 }
 
+/* A square of a PGM of 100 columns with noise as a NIfTI file of a wider type, of its code and width in bytes. put
+ * writes a number below 2^12. */
+static struct bytes as_values(struct bytes pgm, unsigned type, uint8_t width, void (*put)(uint8_t *value, unsigned n))
+{
+    enum { HEAD = 352, DIMENSIONS = 40, TYPE = 70, BITS = 72, PIXELS = 76, OFFSET = 108, MAGIC = 344 };
+    enum { COLUMNS = 100, ROWS = 75, SIDE = 64 };
+    static const uint8_t dimensions[] = {3, 0, SIDE, 0, SIDE, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
+    const float one = 1, head_bytes = HEAD;
+    uint8_t head[HEAD] = {348 & 255, 348 >> 8}, value[8];
+    uint32_t noise = 1;
+    memcpy(head + DIMENSIONS, dimensions, sizeof dimensions);
+    head[TYPE] = (uint8_t)type;
+    head[TYPE + 1] = (uint8_t)(type >> 8);
+    head[BITS] = (uint8_t)(8 * width);
+    for (int i = 0; i < 8; i++) memcpy(head + PIXELS + 4 * i, &one, sizeof one);
+    memcpy(head + OFFSET, &head_bytes, sizeof head_bytes);
+    memcpy(head + MAGIC, "n+1", 4);
+    struct bytes made = copy_bytes(head, HEAD);
+    for (size_t i = 0; i < (size_t)SIDE * SIDE; i++) {
+        noise = noise * 1664525 + 1013904223;
+        put(value, pgm.data[pgm.size - (size_t)COLUMNS * (ROWS - i / SIDE) + i % SIDE] * 16u + (noise >> 28));
+        append(&made, value, width);
+    }
+    free(pgm.data);
+    return made;
+}
+
+/* Quarters, and what is no number, which is listed. */
+static void put_quarter(uint8_t *value, unsigned n)
+{
+    const float number = n % 64 == 0 ? NAN : (float)n / 4;
+    memcpy(value, &number, sizeof number);
+}
+
+/* Numbers that are no multiples of a step: coded by their bits, in their order. */
+static void put_bits(uint8_t *value, unsigned n)
+{
+    static uint32_t noise = 1;
+    noise = noise * 1664525 + 1013904223;
+    const uint32_t bits = 0x38000000u + (n << 16) + (noise >> 17);
+    memcpy(value, &bits, sizeof bits);
+}
+
+static void put_double(uint8_t *value, unsigned n)
+{
+    const double number = (double)n / 8;
+    memcpy(value, &number, sizeof number);
+}
+
+static void put_long(uint8_t *value, unsigned n)
+{
+    const int64_t number = (INT64_C(1) << 40) + INT64_C(3) * n;
+    memcpy(value, &number, sizeof number);
+}
+
+/* A file of explicit VR with a private table of 2,048 words before its samples. */
+static struct bytes with_table(struct bytes file)
+{
+    enum { WORDS = 2048 };
+    static const uint8_t pixels[] = {0xe0, 0x7f, 0x10, 0, 'O'},
+                         head[] = {0x29, 0, 0x10, 0x10, 'O', 'W', 0, 0, 0, 16, 0, 0};
+    size_t at = 132;
+    while (at + sizeof pixels < file.size && memcmp(file.data + at, pixels, sizeof pixels) != 0) at++;
+    struct bytes made = copy_bytes(file.data, at);
+    append(&made, head, sizeof head);
+    for (unsigned i = 0; i < WORDS; i++) {
+        const unsigned word = i * i / 64;
+        append(&made, (const uint8_t[]){(uint8_t)word, (uint8_t)(word >> 8)}, 2);
+    }
+    append(&made, file.data + at, file.size - at);
+    free(file.data);
+    return made;
+}
+
+/* A file that ends with three frames of 51 x 37 in colours and a byte: the second one becomes another, and the last one
+ * equal to the first. */
+static struct bytes with_equal_frames(struct bytes file)
+{
+    enum { FRAME = 3 * 51 * 37, FRAMES = 3 };
+    uint8_t *const first = file.data + file.size - 1 - (size_t)FRAMES * FRAME;
+    for (size_t i = 0; i < FRAME; i += 8) first[FRAME + i] ^= 1;
+    memcpy(first + (size_t)(FRAMES - 1) * FRAME, first, FRAME);
+    return file;
+}
+
 /* ---- Kinds ------------------------------------------------------------------------------------------------ */
 
-enum form { AS_IT_IS, DEFLATED, BAD_FRAME, SERIES };
-enum tool { NO_TOOL, DRAWN, INTRA, DC_PLANE };
+enum form { AS_IT_IS, DEFLATED, BAD_FRAME, FLOAT32, FLOAT32_ORDERED, FLOAT64, INT64, TABLE, EQUAL_FRAMES, SERIES };
+enum tool { NO_TOOL, DRAWN, INTRA, DC_PLANE, EQUAL };
 
 struct kind {
     const char *name, *original[2];
@@ -124,6 +210,7 @@ static const struct need {
     enum tool tool;
 } needs[] = {{"drawn", "predict", DRAWN},
              {"drawn_rgb", "predict", DRAWN},
+             {"equal_frames", "", EQUAL},
              {"predicted", "lossy transform", INTRA},
              {"dc_plane", "lossy transform", DC_PLANE}};
 
@@ -148,6 +235,12 @@ static const struct kind kinds[] = {
     {"smooth", {"pnm/landscape_coarse.ppm", "pnm/landscape_grey_8bit.pgm"}, AS_IT_IS, true},
     {"y4m", {"y4m/420_odd.y4m", "y4m/422_odd_12bit.y4m"}, AS_IT_IS, true},
     {"nifti", {"nifti/small.nii.gz", "nifti/few_stored.nii.gz"}, AS_IT_IS, false},
+    {"float32", {"pnm/texture_200.pgm", NULL}, FLOAT32, false},
+    {"float32_ordered", {"pnm/texture_200.pgm", NULL}, FLOAT32_ORDERED, false},
+    {"float64", {"pnm/texture_200.pgm", NULL}, FLOAT64, false},
+    {"int64", {"pnm/texture_200.pgm", NULL}, INT64, false},
+    {"table", {"dicom/forms/explicit_little.dcm", NULL}, TABLE, false},
+    {"equal_frames", {"dicom/samples/rgb_frames.dcm", NULL}, EQUAL_FRAMES, false},
     {"drawn", {"pnm/extremes_8bit.pgm", "pnm/extremes_16bit.pgm"}, AS_IT_IS, false},
     {"drawn_rgb", {"pnm/extremes_rgb.ppm", "pnm/screen_8bit.ppm"}, AS_IT_IS, false},
     {"predicted", {"pnm/landscape_coarse.ppm", "png/formats/rgb8.png"}, AS_IT_IS, true},
@@ -186,6 +279,12 @@ static struct bytes make_original(const struct kind *kind, int which, const char
     if (is_alone && which == 1) file = other(file, strstr(kind->original[0], "dicom") != NULL);
     if (kind->form == DEFLATED) return as_deflated(file);
     if (kind->form == BAD_FRAME) return with_bad_frame(file);
+    if (kind->form == FLOAT32) return as_values(file, 16, 4, put_quarter);
+    if (kind->form == FLOAT32_ORDERED) return as_values(file, 16, 4, put_bits);
+    if (kind->form == FLOAT64) return as_values(file, 64, 8, put_double);
+    if (kind->form == INT64) return as_values(file, 1024, 8, put_long);
+    if (kind->form == TABLE) return with_table(file);
+    if (kind->form == EQUAL_FRAMES) return with_equal_frames(file);
     return file;
 }
 
@@ -231,6 +330,7 @@ static struct tsr_compress_options options_of(const struct kind *kind, const str
 /* Whether a plane of a file's first frame has a tool, by the reference decoder. */
 static bool has_tool(const struct seed *seed, enum tool tool)
 {
+    if (tool == EQUAL) return find_section(&seed->sections, 'E', 0) >= 0;
     struct ref_file file;
     struct ref_part *parts;
     struct ref_frame frame = {.planes = 0};

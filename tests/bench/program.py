@@ -16,7 +16,8 @@ and decompress). `+start` includes the waking of the GPU; the other rates do not
 and the highest of a turn: to plain reading, to the CPU engine with the same check, and to `test cpu`, the CPU decoder's own
 rate. The other figures are of the turn with the median rate. Shares are the seconds of the program's threads in a stage, of
 all its threads' seconds of work on files, without waiting for a GPU or a processor. Kernels and transfers are seconds on the
-GPUs' streams, of the wall time, so batches that overlap add up to more.
+GPUs' streams, of the wall time, so batches that overlap add up to more. Microseconds a file are user and system time of the
+process: the median of the turns, with the least.
 """
 import argparse
 import array
@@ -32,6 +33,8 @@ import subprocess
 import sys
 import threading
 import time
+
+import machine
 
 
 def read_pgm(path):
@@ -220,7 +223,7 @@ class Series:
             sys.exit('%s: what comes back is not the input' % name)
 
 
-def report(name, rates, turns, megabytes, read_rate):
+def report(name, rates, turns, megabytes, read_rate, count):
     """The lines on a run. rates: those of all runs, by turn."""
     own = rates[name]
     median = statistics.median(own)
@@ -234,6 +237,8 @@ def report(name, rates, turns, megabytes, read_rate):
         ratios = [a / b for a, b in zip(own, rates[base])]
         text += ', %.3f x %s %s' % (median / statistics.median(rates[base]), base, spread(ratios))
     print(text)
+    file_us = sorted(1e6 * (turn[name]['user_s'] + turn[name]['system_s']) / count for turn in turns)
+    print('    %.0f us a file (%.0f)' % (statistics.median(file_us), file_us[0]))
     print('    ' + shares(shown, not name.startswith('compress')))
     if shown.get('fallbacks'):
         print('    %d files by the CPU engine' % shown['fallbacks'])
@@ -260,6 +265,7 @@ def main():
     read_all(s.series, o.threads)
     megabytes = sum(os.path.getsize(os.path.join(s.series, name)) for name in os.listdir(s.series)) / 1e6
     read_rate = megabytes / statistics.median(read_all(s.series, o.threads) for _ in range(o.turns))
+    print(machine.model())
     print('%d %s files of %.0f kB, %.1f MB; -%d; %d threads; work folder %s; %d turns' % (
         o.count, o.kind, 1e3 * megabytes / o.count, megabytes, o.effort, o.threads, o.work, o.turns))
     print('plain reading: %.0f MB/s' % read_rate)
@@ -269,7 +275,7 @@ def main():
     turns = [{name: s.run(name) for name in names} for _ in range(o.turns)]
     rates = {name: [megabytes / turn[name]['wall_s'] for turn in turns] for name in names}
     for name in names:
-        report(name, rates, turns, megabytes, read_rate)
+        report(name, rates, turns, megabytes, read_rate, o.count)
     shutil.rmtree(o.work)
 
 

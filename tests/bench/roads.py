@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
 """Roads of PNG: CPU time of one thread with loss, of samples alone and exact, beside the same pixels as PPM.
 
-usage: roads.py PICTURES PROGRAM [PROGRAM...] [--runs 5] [--only "qp 20,samples alone"]
+usage: roads.py PICTURES PROGRAM [PROGRAM...] [--runs 5] [--only "qp 20,samples alone"] [--zlib]
 PICTURES: a folder of PNG or PPM files, which Pillow writes anew as PNG (level 6) and as PPM to a folder of its own. All
 programs, roads and both sets take turns; the table has medians. Ratio: PNG to PPM of the same program and road.
+--zlib: the PNG files as they are, exact, and beside them zlib -9 (Python's) of their rows in the same run. Ratio: to that.
 """
 import argparse
 import os
 import resource
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
+import time
+import zlib
+
+import machine
 
 ROADS = (("qp 20", ["--qp", "20"]), ("samples alone", ["--samples-only"]), ("exact", []))
 VERBS = ("compress", "test", "decompress")
@@ -42,6 +48,46 @@ def make_sets(pictures, work):
                 image.convert("RGB").save(os.path.join(work, kind, name[:-3] + kind), **options)
 
 
+def rows_of(path):
+    """The filtered rows of a PNG file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, stream = 8, b""
+    while at + 12 <= len(data):
+        size, kind = struct.unpack(">I4s", data[at : at + 8])
+        stream += data[at + 8 : at + 8 + size] if kind == b"IDAT" else b""
+        at += 12 + size
+    return zlib.decompress(stream)
+
+
+def beside_zlib(pictures, programs, runs):
+    """PNG files as they are: ratios of CPU times of the whole program to zlib -9 of their rows."""
+    results = {program: [] for program in programs}
+    zlib_s = []
+    with tempfile.TemporaryDirectory() as work:
+        os.mkdir(os.path.join(work, "png"))
+        for name in sorted(name for name in os.listdir(pictures) if name.endswith(".png")):
+            shutil.copy(os.path.join(pictures, name), os.path.join(work, "png", name))
+        rows = [rows_of(os.path.join(work, "png", name)) for name in sorted(os.listdir(os.path.join(work, "png")))]
+        plain = sum(map(len, rows))
+        for _ in range(runs):
+            start = time.process_time()
+            for row in rows:
+                zlib.compress(row, 9)
+            zlib_s.append(time.process_time() - start)
+            for program in programs:
+                results[program].append(take_road(program, "png", [], work)[0])
+    print(f"{machine.model()}; {len(rows)} PNG files, {plain / 1e6:.1f} MB of rows, one thread, {runs} turns")
+    print(f"zlib -9: {1e9 * statistics.median(zlib_s) / plain:.0f} ns a plain byte")
+    for program, taken in results.items():
+        for i, verb in enumerate(VERBS):
+            ratios = sorted(run[i] / z for run, z in zip(taken, zlib_s))
+            ns = 1e9 * statistics.median(run[i] for run in taken) / plain
+            print(f"{verb:10} {ns:6.0f} ns a plain byte, over zlib -9 {statistics.median(ratios):.2f} "
+                  f"({ratios[0]:.2f} to {ratios[-1]:.2f})  {program}")
+    return 0
+
+
 def take_road(program, kind, options, work):
     coded, back = os.path.join(work, "coded"), os.path.join(work, "back")
     for folder in (coded, back):
@@ -59,7 +105,10 @@ def main():
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", default="", help="these roads, separated by commas: " + ", ".join(name for name, _ in ROADS))
+    parser.add_argument("--zlib", action="store_true")
     arguments = parser.parse_args()
+    if arguments.zlib:
+        return beside_zlib(arguments.pictures, arguments.programs, arguments.runs)
     results = {}
     with tempfile.TemporaryDirectory() as work:
         make_sets(arguments.pictures, work)

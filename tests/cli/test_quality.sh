@@ -129,7 +129,7 @@ for asked in "--qp 24:psnr" "--psnr 40:psnr" "--ssim 0.97:ssim" "--quality diagn
     case $asked in *-1:*) continue ;; esac # without classes of steps
     cmp -s tunedpsnr.tsr tunedssim.tsr && bad "$asked: --tune changes nothing"
 done
-# web takes the smaller of both: of these ssim makes the one smaller, and psnr the other.
+# web takes the smaller of both: of these ssim makes three smaller, and psnr landscape_coarse.
 awk 'BEGIN { srand(3); printf "P5\n256 256\n255\n"
     for (y = 0; y < 256; y++)
         for (x = 0; x < 256; x++) printf "%c", 65 + int(120 * rand() * (x + y) / 512) }' >rough.pgm

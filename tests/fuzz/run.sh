@@ -190,6 +190,32 @@ noise_8bit.pgm 128 9 1 245,253 40
 frames
 }
 
+# wide NAME TYPE BITS FORMAT: three slices of a NIfTI file of bytes with values of another type, as printf writes each.
+wide() {
+    from=$TSR_FUZZ_TMP/set/nifti/u8.nii
+    size=$((3 * $(od -An -tu2 -j 42 -N 2 "$from") * $(od -An -tu2 -j 44 -N 2 "$from")))
+    # shellcheck disable=SC2059 # escapes
+    {
+        head -c 46 "$from" && printf '\003\000' && tail -c +49 "$from" | head -c 22 && printf "$2$3"
+        tail -c +75 "$from" | head -c 278
+        printf "$(bytes "$from" 352 "$size" | awk -v f="$4" '{ for (i = 1; i <= NF; i++) printf f, $i, $i * 37 % 256, $i * 91 % 256, 64 + $i % 8 }')"
+    } >"$TSR_FUZZ_TMP/set/nifti/$1.nii"
+}
+
+# Values of 32 and 64 bits: whole numbers, all bits; a table in a DICOM header.
+more_files() {
+    wide float32 '\020\000' '\040\000' '\\000\\000\\%03o\\103'
+    wide float32_ordered '\020\000' '\040\000' '\\%03o\\%03o\\%03o\\%03o'
+    wide float64 '\100\000' '\100\000' '\\000\\000\\000\\000\\000\\000\\%03o\\100'
+    wide int64 '\000\004' '\100\000' '\\%03o\\000\\000\\000\\000\\001\\000\\000'
+    from=$TSR_FUZZ_TMP/set/dicom/sizes/23x38.dcm
+    at=$(find_bytes "$from" '\xe0\x7f\x10\x00O')
+    # shellcheck disable=SC2059 # escapes
+    { head -c "$at" "$from" && printf '\051\000\020\020OW\000\000\000\010\000\000' &&
+        printf "$(seq 0 1023 | awk '{ w = int($1 * $1 / 16); printf "\\%03o\\%03o", w % 256, int(w / 256) }')" &&
+        tail -c +$((at + 1)) "$from"; } >"$TSR_FUZZ_TMP/set/dicom/table.dcm"
+}
+
 # The seeds of all targets: small files of the synthetic set, and the .tsr file of each, with codings in turn. They are made
 # anew if the programs that make them are newer.
 make_seeds() {
@@ -206,6 +232,7 @@ make_seeds() {
     deflate_streams
     images_to_compress
     frames_to_code
+    more_files
     find "$TSR_FUZZ_TMP/set" -type f -size -18 >"$TSR_FUZZ_TMP/list"
     i=0
     while IFS= read -r file; do
@@ -245,6 +272,15 @@ ramp_8bit.pgm transform huffman 272
 landscape_grey_8bit.pgm transform huffman 200 8
 landscape_coarse.ppm transform rans 160 9
 larger
+    # Frames that are equal.
+    "$bin/tsr_encode_anyway" "$TSR_FUZZ_TMP/set/dicom/samples/rgb_frames.dcm" "$work/seeds/container/equal_frames.tsr"
+    # PNG that is written anew, at each of the levels that an effort chooses.
+    for file in rgb8 palette8 grey16; do
+        for effort in 1 5 9; do
+            "$bin/tessera" compress -q -f --samples-only -$effort "$TSR_FUZZ_TMP/set/png/formats/$file.png" \
+                -o "$work/seeds/container/anew_${file}_$effort.tsr" || :
+        done
+    done
     # Series of a few of them, with similar headers.
     for folder in dicom/sizes odd; do
         [ -d "$TSR_FUZZ_TMP/set/$folder" ] || continue

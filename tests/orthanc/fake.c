@@ -297,6 +297,7 @@ static void check_settings(void)
         {"{\"Tessera\":{\"Memory\":\"-1G\"}}", "\"512M\""},
         {"{\"Tessera\":{\"Memory\":\"99999999999T\"}}", "\"512M\""},
         {"{\"Tessera\":{\"Memory\":\"1K\"}}", "engine does not start"},
+        {"{\"Tessera\":{\"Memory\":\"71M\",\"Threads\":1}}", "engine does not start"}, /* it takes 73 MB, 70 MiB */
         {"{\"Tessera\":{\"Engine\":\"gpu\"}}", "\"cuda\""},
         {"{\"Tessera\":7}", "object"},
         {"{\"StorageCompression\":true}", "StorageCompression"},
