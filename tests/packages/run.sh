@@ -42,11 +42,11 @@ sed '0,/-fstack-protector-strong/s/-fstack-protector-strong//' "$build/deb/log" 
 blhc --all --debian "$work/log" >/dev/null 2>&1 && fail "blhc does not see a call without a stack protector"
 sh "$here/parts.sh" "$build"/deb/*.deb || exit 1
 for part in "tessera_*:libtessera2 (= " "tessera_*:libssl3" "libtessera2_*:libdcmtk17" "libtessera2_*:libzstd1 " "libtessera-dev_*:libtessera2 (= "; do
-    dpkg-deb -f "$build"/deb/${part%%:*} Depends | grep -qF "${part#*:}" || fail "${part%%:*} does not depend on ${part#*:}"
+    dpkg-deb -f "$build"/deb/${part%%:*}.deb Depends | grep -qF "${part#*:}" || fail "${part%%:*} does not depend on ${part#*:}"
 done
 if [ $count -eq 4 ]; then
     for part in "orthanc (>= 1.9.0)" "libtessera2 (= "; do
-        dpkg-deb -f "$build"/deb/orthanc-tessera_* Depends | grep -qF "$part" || fail "orthanc-tessera does not depend on $part"
+        dpkg-deb -f "$build"/deb/orthanc-tessera_*.deb Depends | grep -qF "$part" || fail "orthanc-tessera does not depend on $part"
     done
     for package in tessera libtessera2 libtessera-dev; do
         dpkg-deb -c "$build"/deb/${package}_*.deb | grep -qi orthanc && fail "$package has files of Orthanc's plugin"
