@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes the Debian packages, has lintian and blhc look at them, and installs, tries and removes them in a clean Debian 12 root.
 # usage: run.sh BUILD WORK [DATA]
-# BUILD: the build folder of the packages. WORK: a folder of its own for the roots, kept as a cache: the clean root with the
-# packages that ours depend on is made once. DATA: the folder of images to try with; default: a few are written here.
+# BUILD: the build folder of the packages. WORK: a folder of its own, in which root.sh keeps the clean root. DATA: the folder of
+# images to try with; default: a few are written here.
 # Exit status 77: skipped, since a root cannot be had (no root rights, no mmdebstrap, no mirror).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -55,44 +55,4 @@ if [ $count -eq 4 ]; then
         fail "orthanc-tessera does not say that it is under the GPL"
 fi
 
-# The clean root, with the archives of what is installed later in its cache: an installation then needs no network.
-base=$work/base.tar
-tools="gcc libc6-dev libxxhash-dev libzstd-dev pkg-config" # those of debian/tests
-depends=$(for package in "$build"/deb/*.deb; do dpkg-deb -f "$package" Depends; echo ,; done |
-    sed -e 's/([^)]*)//g' -e 's/|[^,]*//g' | tr ', ' '\n\n' | grep -v '^$\|^libtessera2$' | sort -u)
-depends=$(echo $depends $tools)
-if [ ! -f "$base" ] || [ "$(cat "$work/base.depends" 2>/dev/null)" != "$depends" ]; then
-    # shellcheck disable=SC2086,SC2016 # words; the shell of the hook expands it
-    mmdebstrap --variant=minbase --skip=cleanup/apt --customize-hook='chroot "$1" apt-get install -y -qq --no-install-recommends --download-only '"$depends" \
-        bookworm "$base.part.tar" >"$work/mmdebstrap.log" 2>&1 || { rm -f "$base.part.tar"; tail -3 "$work/mmdebstrap.log"; skip "a clean root cannot be had"; }
-    mv "$base.part.tar" "$base"
-    echo "$depends" >"$work/base.depends"
-fi
-root=$work/root
-trap 'rm -rf "$root"' EXIT
-rm -rf "$root"
-mkdir "$root" && tar -xf "$base" -C "$root" --exclude='./dev/*' || fail "the root cannot be unpacked"
-for name in null zero full random urandom tty; do [ -e "$root/dev/$name" ] || cp -a "/dev/$name" "$root/dev/"; done
-printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-chmod 755 "$root/usr/sbin/policy-rc.d"
-mkdir -p "$root/try/source/tests/api" && cp "$build"/deb/*.deb "$here/try.sh" "$root/try/"
-(cd "$root_of_sources" && cp -r debian testdata "$root/try/source/" && cp -r tests/vectors "$root/try/source/tests/" &&
-    cp tests/api/example.c "$root/try/source/tests/api/") || fail "what debian/tests needs is missing"
-if [ -n "$data" ]; then
-    cp -r "$data" "$root/try/scans"
-else
-    mkdir -p "$root/try/scans"
-    printf 'P5\n300 200\n255\n' >"$root/try/scans/picture.pgm"
-    head -c 60000 /dev/urandom >>"$root/try/scans/picture.pgm"
-    echo text >"$root/try/scans/text.txt"
-fi
-# /proc is mounted for this command alone. Where root may not, what needs it (tessera compare) is left out.
-# shellcheck disable=SC2016 # the inner shell expands it
-if unshare -m sh -c 'mount -t proc proc "$1/proc"' sh "$root" 2>/dev/null; then
-    unshare -m sh -c 'mount -t proc proc "$1/proc" && exec chroot "$1" /bin/sh /try/try.sh' sh "$root" >"$work/try.log" 2>&1
-else
-    chroot "$root" /bin/sh /try/try.sh >"$work/try.log" 2>&1
-fi
-status=$?
-tail -n 5 "$work/try.log"
-[ $status -eq 0 ] || { cat "$work/try.log"; fail "in the clean root: status $status"; }
+sh "$here/root.sh" bookworm "$build/deb" "$work" "$data"
