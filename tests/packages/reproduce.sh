@@ -11,7 +11,7 @@ work=$(cd "$1" && pwd)
 export CCACHE_DISABLE=1
 rm -rf "$work/one" "$work/another_folder"
 umask 022
-TZ=UTC LC_ALL=C DEB_BUILD_OPTIONS=parallel=1 sh "$root/app/packages/make.sh" "$work/one"
+TZ=UTC LC_ALL=C DEB_BUILD_OPTIONS=parallel=2 sh "$root/app/packages/make.sh" "$work/one"
 umask 002
 TZ=Pacific/Kiritimati LC_ALL=C.UTF-8 DEB_BUILD_OPTIONS=parallel=3 sh "$root/app/packages/make.sh" "$work/another_folder"
 count=0
