@@ -25,7 +25,7 @@ trap 'rm -rf "$root"' EXIT
 sh "$here/unpack.sh" "$base" "$root"
 mkdir "$root/build"
 cp "$deb"/*.dsc "$deb"/*.orig.tar.gz "$deb"/*.debian.tar.xz "$root/build/"
-chroot "$root" sh -euc 'cd /build; export LC_ALL=C HOME=/nowhere DEB_BUILD_OPTIONS=noautodbgsym; dpkg-source -x ./*.dsc source
+chroot "$root" sh -euc 'cd /build; export LC_ALL=C HOME=/nowhere DEB_BUILD_OPTIONS="noautodbgsym ${DEB_BUILD_OPTIONS:-}"; dpkg-source -x ./*.dsc source
     cd source; dpkg-buildpackage -us -uc; lintian --allow-root --fail-on error ../*.changes' >"$work/$release.log" 2>&1 ||
     { tail -30 "$work/$release.log"; echo "FAILED: it is not built in $release"; exit 1; }
 rm -rf "${work:?}/$release"
