@@ -1,23 +1,26 @@
 #!/bin/sh
-# Makes the Debian packages tessera, libtessera2 and libtessera-dev; with TSR_ORTHANC=on, orthanc-tessera. usage: make.sh [BUILD]
-# BUILD: the build folder, default "build-packages"; the packages are in BUILD/deb. TSR_CUDA=on adds the engine for GPUs;
-# SOURCE_DATE_EPOCH sets the date.
+# Makes the release tarball, Debian's source package and the packages of this clone. usage: make.sh [BUILD]
+# BUILD: a folder, default "build-packages"; all of it is in BUILD/deb, and the build's log is BUILD/deb/log. Changes that are
+# not committed count, but for new files that git does not know. DEB_BUILD_PROFILES and DEB_BUILD_OPTIONS are obeyed
+# (debian/README.source). Exit status 77: what a build needs is missing.
 set -eu
 cd "$(dirname "$0")/../.."
-build=${1:-build-packages}
-command -v dpkg-buildflags >/dev/null || { echo "dpkg-dev is missing" >&2; exit 77; }
-# dpkg-deb takes it for the times of files: the same sources and tools give the same packages.
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
-export SOURCE_DATE_EPOCH
-flags() { DEB_BUILD_MAINT_OPTIONS=hardening=+bindnow dpkg-buildflags --get "$1"; }
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
-    -DCMAKE_INSTALL_LIBEXECDIR=libexec/tessera -DTSR_SHARED_PROGRAM=ON \
-    -DBUILD_TESTING=OFF -DTSR_BUILD_BENCH=OFF -DTSR_BUILD_TESTDATA=OFF -DTSR_REQUIRE_ALL=ON -DTSR_CUDA="${TSR_CUDA:-off}" \
-    -DTSR_ORTHANC="${TSR_ORTHANC:-off}" \
-    -DCMAKE_C_FLAGS="$(flags CFLAGS) $(flags CPPFLAGS)" -DCMAKE_CXX_FLAGS="$(flags CXXFLAGS) $(flags CPPFLAGS)" \
-    -DCMAKE_EXE_LINKER_FLAGS="$(flags LDFLAGS)" -DCMAKE_SHARED_LINKER_FLAGS="$(flags LDFLAGS)" \
-    -DCMAKE_MODULE_LINKER_FLAGS="$(flags LDFLAGS)"
-cmake --build "$build"
-rm -rf "$build/deb"
-(umask 022 && cd "$build" && cpack -G DEB -B deb)
-rm -rf "$build/deb/_CPack_Packages"
+mkdir -p "${1:-build-packages}"
+deb=$(cd "${1:-build-packages}" && pwd)/deb
+command -v dpkg-buildpackage >/dev/null || { echo "dpkg-buildpackage is missing (Debian: dpkg-dev)" >&2; exit 77; }
+dpkg-checkbuilddeps debian/control 2>"$deb.missing" || { cat "$deb.missing" >&2; exit 77; }
+rm -rf "$deb" "$deb.missing"
+commit=$(git -c user.name=tessera -c user.email=tessera stash create)
+tarball=$(sh app/packages/tarball.sh "$deb" "${commit:-HEAD}")
+name=${tarball##*/} name=${name%.tar.gz}
+tar -xzf "$tarball" -C "$deb"
+git archive "${commit:-HEAD}" debian | tar -x -C "$deb/$name"
+ln "$tarball" "$deb/tessera_${name#*-}.orig.tar.gz"
+if command -v ccache >/dev/null; then # wherever the tree is unpacked
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$deb/$name" CCACHE_NOHASHDIR=1
+  CCACHE_DIR=$(ccache -k cache_dir) # dh has a HOME of its own
+  export CCACHE_DIR
+fi
+cd "$deb/$name"
+dpkg-buildpackage -us -uc >"$deb/log" 2>&1 || { tail -30 "$deb/log" >&2; exit 1; }
+ls "$deb"/*.dsc "$deb"/*.deb

@@ -2,7 +2,8 @@
 # Compares the binary interface of a built libtessera with the committed one, and the comparison with planted faults.
 # usage: check.sh LIBRARY           fails if they differ
 #        check.sh LIBRARY --renew   writes the interface of LIBRARY to tessera.abi beside this script
-# LIBRARY is a shared library with debug information, as app/packages/make.sh builds one: BUILD/lib/*/libtessera.so.2.
+# LIBRARY is a shared library with debug information, as app/packages/make.sh builds one:
+# BUILD/deb/tessera-*/obj-*/lib/*/libtessera.so.2.
 # Only what tessera.h declares is looked at. Exit status 77: skipped.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)

@@ -138,6 +138,17 @@ def check_licences(archive: zipfile.ZipFile) -> None:
     check("Requires-Python: >=3.9\n" in metadata, "it is not for Python 3.9")
 
 
+def check_parts(archive: zipfile.ZipFile) -> None:
+    """The list of parts (SBOM): it has the same licences, and each library is inside."""
+    names = [name for name in archive.namelist() if name.endswith(".dist-info/sboms/sbom.spdx")]
+    check(len(names) == 1, "it has no list of parts")
+    text = archive.read(names[0]).decode()
+    whole, *parts = re.findall(r"^PackageLicenseDeclared: (.*)$", text, re.M)
+    check(set(parts) == set(LICENCES.values()), f"its list of parts has the licences {sorted(set(parts))}")
+    check(set(whole.split(" AND ")) == set(" AND ".join(LICENCES.values()).split(" AND ")), f"its list of parts says {whole}")
+    check("DYNAMIC_LINK" not in text, "its list of parts names a library of the system")
+
+
 def check_wheel(path: Path, machine: str, glibc: str) -> None:
     tag = f"manylinux_{glibc.replace('.', '_')}_{machine}"
     check(re.fullmatch(rf"tessera_codec-[0-9.]+-py3-none-{tag}\.whl", path.name) is not None, f"its name is {path.name}")
@@ -153,6 +164,7 @@ def check_wheel(path: Path, machine: str, glibc: str) -> None:
         wheel = archive.read(next(name for name in names if name.endswith(".dist-info/WHEEL"))).decode()
         check(f"Tag: py3-none-{tag}\n" in wheel, wheel)
         check_licences(archive)
+        check_parts(archive)
     print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB, {len(names)} files, glibc {glibc} and nothing else")
 
 
@@ -169,6 +181,8 @@ FAULTS = [
     ("a stack that can be run", "tessera-dicom.so", struct.pack("<II", PT_GNU_STACK, 6), struct.pack("<II", PT_GNU_STACK, 7)),
     ("another machine's", "tessera-dicom.so", struct.pack("<HH", 3, 62), struct.pack("<HH", 3, 183)),
     ("a licence less", "zstd.txt", b"BSD-3-Clause\n", b"BSD-9-Clause\n"),
+    ("a part that is not inside", "sbom.spdx", b"STATIC_LINK SPDXRef-zstd", b"DYNAMIC_LINK SPDXRef-zstd"),
+    ("a part's other licence", "sbom.spdx", b"BSD-2-Clause\n", b"BSD-9-Clause\n"),
     ("a later Python", "METADATA", b"Requires-Python: >=3.9\n", b"Requires-Python: >=3.8\n"),
     ("another tag", "WHEEL", b"manylinux_2_28", b"manylinux_2_29"),
 ]
