@@ -23,7 +23,10 @@ CODE_LINES = 60
 
 
 def has(*names: str) -> bool:
-    return all(importlib.util.find_spec(name) for name in names)
+    try:
+        return all(importlib.util.find_spec(name) for name in names)
+    except ModuleNotFoundError:  # the package that a part is of
+        return False
 
 
 class FolderTest(unittest.TestCase):
