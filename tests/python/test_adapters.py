@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import tessera
 import zarr_entry_points
-from data import DATA, Case, ramp
+from data import DATA, PROGRAM, Case, ramp
 
 zarr_entry_points.install()
 ADAPTERS = Path(tessera.__file__).parent / "adapters"
@@ -190,6 +190,13 @@ class XarrayTest(Case):
         with tessera.open(paths[1]) as original, self.xarray.open_dataset(paths[1], engine="tessera") as dataset:
             np.testing.assert_array_equal(dataset.image, original[:])
             self.assertEqual(dataset.attrs, {"kind": "dicom", "bits_stored": original.image.bits_stored})
+        subprocess.run([PROGRAM, "compress", "-q", "--series", self.path, *paths], check=True)
+        with tessera.open(self.path) as series:
+            for i, member in enumerate(series.members):
+                for chosen in (i, member.name):
+                    with self.xarray.open_dataset(self.path, member=chosen) as dataset:
+                        np.testing.assert_array_equal(dataset.image, member[:])
+        self.path = self.folder / "b.tsr"
         self.write((5, 60, 40))
         with self.xarray.open_dataset(self.path, drop_variables="image") as dataset:
             self.assertEqual(list(dataset), [])
