@@ -121,20 +121,22 @@ static uint32_t row_start(const struct touched *touched, uint32_t row)
     return (touched->first_row + row) * touched->across + touched->first_column;
 }
 
-/* Reads the touched tiles, each row of them at once, after the model. */
+/* Reads the touched tiles after the model: whole rows of them, which follow each other in the file, at once, so that a
+ * remote file takes one request; parts of rows each by itself. */
 static enum tsr_status read_touched(struct tsr_container_reader *container, uint32_t frame,
                                     const struct touched *touched, struct coded *coded, struct tsr_error *error)
 {
+    const bool is_whole = touched->columns == touched->across;
+    const uint32_t reads = is_whole ? 1 : touched->rows, tiles = touched->columns * touched->rows, each = tiles / reads;
     size_t bytes = 0;
-    for (uint32_t row = 0; row < touched->rows; row++)
-        bytes += tsr_container_tiles_bytes(container, frame, row_start(touched, row), touched->columns);
-    TSR_TRY(make_room(coded, bytes, touched->columns * touched->rows, error));
+    for (uint32_t row = 0; row < reads; row++)
+        bytes += tsr_container_tiles_bytes(container, frame, row_start(touched, row), each);
+    TSR_TRY(make_room(coded, bytes, tiles, error));
     uint8_t *at = coded->bytes;
-    for (uint32_t row = 0; row < touched->rows; row++) {
+    for (uint32_t row = 0; row < reads; row++) {
         const uint32_t first = row_start(touched, row);
-        TSR_TRY(tsr_container_get_tiles(container, frame, first, touched->columns, at,
-                                        coded->pieces + row * touched->columns, error));
-        at += tsr_container_tiles_bytes(container, frame, first, touched->columns);
+        TSR_TRY(tsr_container_get_tiles(container, frame, first, each, at, coded->pieces + row * each, error));
+        at += tsr_container_tiles_bytes(container, frame, first, each);
     }
     return TSR_OK;
 }

@@ -1,4 +1,4 @@
-"""faults.py LIBRARY TESTDATA PROGRAM COMPILER WORK [WORD]: the tests of clusters and of remote files see faults.
+"""faults.py LIBRARY TESTDATA PROGRAM COMPILER WORK [WORD]: the tests of clusters, remote files and adapters see faults.
 
 Each fault is one change of a copy of the package; the test that is named with it must fail then. The tests must pass
 without a change. Exit status 1: a fault was not seen. 77: packages are missing.
@@ -78,6 +78,36 @@ FAULTS = [
     ("a pickle takes another file", "_handle.py", "if self.state() != state:", "if False:", "test_numpy.PickleTest.test_what_has_changed"),
     ("a child uses its parent's reader", "_handle.py", "if os.getpid() != self._process and not self._is_closed:", "if False:",
      "test_numpy.PickleTest.test_fork"),
+    ("slices of nibabel come in another order", "adapters/nibabel.py", '[tuple(others)]', '[tuple(others)][..., ::-1]',
+     "test_adapters.NibabelTest.test_images_are_those_of_nibabel"),
+    ("nibabel decodes all frames", "adapters/nibabel.py", "reader[frames[i], places[i:j], taken]", "reader[:][frames[i], places[i:j], taken]",
+     "test_adapters.NibabelTest.test_a_slice_decodes_its_frames"),
+    ("colours of nibabel have no fields", "adapters/nibabel.py", '.view(self._dtype.newbyteorder("="))', "",
+     "test_adapters.NibabelTest.test_images_are_those_of_nibabel"),
+    ("nibabel writes NIfTI into a .tsr", "adapters/nibabel.py", "if file_map is not None:", "if True:",
+     "test_adapters.NibabelTest.test_saving"),
+    ("a stored NIfTI is none", "adapters/nibabel.py", "if not reader.info.verbatim:", "if True:",
+     "test_adapters.NibabelTest.test_files_that_are_stored"),
+    ("an integer beside a list has no axis less", "adapters/xarray.py", "tuple(0 if one else slice(None) for one in is_one)", "...",
+     "test_adapters.XarrayTest.test_indices"),
+    ("xarray reads all frames", "adapters/xarray.py", "IndexingSupport.OUTER_1VECTOR", "IndexingSupport.BASIC",
+     "test_adapters.XarrayTest.test_only_frames_that_are_asked_for_are_read"),
+    ("chunks of xarray are whole files", "adapters/xarray.py", "encoding=tile", "encoding={}",
+     "test_adapters.XarrayTest.test_chunks_of_dask"),
+    ("a member of a shard stays as bytes", "adapters/webdataset.py", "return np.asarray(reader)", "return data",
+     "test_adapters.WebDatasetTest.test_shards"),
+    ("other members of a shard are decoded", "adapters/webdataset.py", 'if key.rpartition(".")[2] != "tsr":', "if False:",
+     "test_adapters.WebDatasetTest.test_other_members_and_damage"),
+    ("pydicom takes other bytes", "adapters/pydicom.py", "np.ascontiguousarray(reader[0])", "np.ascontiguousarray(reader[0].T)",
+     "test_adapters.PydicomTest.test_files_of_the_set"),
+    ("JPEG of RGB is taken for YBR", "adapters/pydicom.py", 'not runner.photometric_interpretation.startswith("YBR")', "False",
+     "test_adapters.PydicomTest.test_what_is_left_to_others"),
+    ("colours of pydicom stay YBR", "adapters/pydicom.py", 'runner.set_option("photometric_interpretation", "RGB")', "pass",
+     "test_adapters.PydicomTest.test_as_pillow"),
+    ("a manifest names no function", "adapters/napari.yaml", "tessera.adapters.napari:get_reader", "tessera.adapters.napari:get_readers",
+     "test_adapters.NapariTest.test_manifest"),
+    ("napari shows colours as frames", "adapters/napari.py", '"rgb": components in (3, 4)', '"rgb": False',
+     "test_adapters.NapariTest.test_reading"),
 ]
 #: What the fault of a region calls.
 READ_ALL = '''
@@ -124,6 +154,10 @@ def main() -> int:
         import aiohttp  # noqa: F401
         import distributed  # noqa: F401
         import fsspec  # noqa: F401
+        import nibabel  # noqa: F401
+        import npe2  # noqa: F401
+        import webdataset  # noqa: F401
+        import xarray  # noqa: F401
     except ImportError as error:
         print(f"skipped: {error}")
         return 77

@@ -175,10 +175,14 @@ class HttpTest(Case):
             self.assertLessEqual(server.sent, bound)
             self.assertLessEqual(server.requests - before[1], 2)
             self.assertGreaterEqual(server.sent - before[0], self.index.of_frame(2) - _remote.READ_AHEAD_BYTES)
+            before = server.sent, server.requests
             np.testing.assert_array_equal(reader[4, 500:510, 20:30], self.volume[4, 500:510, 20:30])
+            self.assertLessEqual(server.requests - before[1], 2)
             bound += self.bound(self.index.of_frame(4, self.touched(500, 510)), 2)  # the frame's model; its tiles
             self.assertLessEqual(server.sent, bound)
+            before = server.sent, server.requests
             np.testing.assert_array_equal(reader[0, 400:700, 5], self.volume[0, 400:700, 5])
+            self.assertLessEqual(server.requests - before[1], 2)
             bound += self.bound(self.index.of_frame(0, self.touched(400, 700)), 2)
             self.assertLessEqual(server.sent, bound)
         self.assertLess(bound, len(self.data) / 2)

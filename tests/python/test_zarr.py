@@ -462,6 +462,30 @@ class HostileTest(Case):
                     with self.assertRaises(TesseraError):
                         decode(data, shape, array.dtype, **options)
 
+    def test_the_schema_for_the_registry(self) -> None:
+        """app/python/zarr-extension takes what the codec takes, and nothing else."""
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("jsonschema is not installed")
+        schema = json.loads((ROOT / "app" / "python" / "zarr-extension" / "schema.json").read_text())
+        jsonschema.Draft202012Validator.check_schema(schema)
+        valid = jsonschema.Draft202012Validator(schema).is_valid
+        taken = 0
+        for changes in [{}, {"effort": 9}, {"effort": 0}, {"effort": 10}, {"effort": 5.5}, {"max_error": 32767}, {"max_error": 32768},
+                        {"max_error": -1}, {"components": 4}, {"components": 5}, {"depth": 4}, {"depth": 0}, {"depth": 2, "components": 3},
+                        {"version": 2}, {"other": 1}, {"version": None}, {"depth": None}]:
+            given = {name: value for name, value in {**FULL, **changes}.items() if value is not None}
+            codec = {"name": "tessera", "configuration": given}
+            try:
+                self.assertEqual(TesseraCodec.from_dict(codec).to_dict(), codec)
+                is_taken = True
+            except ValueError:
+                is_taken = False
+            self.assertEqual(valid(codec), is_taken, codec)
+            taken += is_taken
+        self.assertEqual(taken, 5)
+
     def test_damage_in_a_store(self) -> None:
         array = ramp((8, 64, 64), np.int16)
         for checksum, kind in ((None, TesseraError), (Crc32cCodec(), ValueError)):

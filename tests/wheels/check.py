@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-NEEDED = ["tessera/__init__.py", "tessera/py.typed", "tessera/dask.py", "tessera/lib/libtessera.so",
+NEEDED = ["tessera/__init__.py", "tessera/py.typed", "tessera/dask.py", "tessera/adapters/napari.yaml", "tessera/lib/libtessera.so",
           "tessera/lib/tessera/tessera-dicom.so"]
 LICENCES = {"LICENSE": "MIT", "xxhash.txt": "BSD-2-Clause", "zstd.txt": "BSD-3-Clause", "openjpeg.txt": "BSD-2-Clause",
             "libjpeg-turbo.txt": "IJG AND BSD-3-Clause AND Zlib", "libcxx.txt": "Apache-2.0 WITH LLVM-exception", "zig.txt": "MIT"}

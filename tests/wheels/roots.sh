@@ -36,7 +36,8 @@ END
   variant=apt
   [ "$machine" = x86_64 ] || variant=extract # nothing of it runs but Python
   if [ ! -d "$root" ]; then
-    mmdebstrap --architectures="$debian" --variant="$variant" --include=python3 "$release" "$root.part" >"$work/mmdebstrap.log" 2>&1 || {
+    # numpy wants libstdc++.
+    mmdebstrap --architectures="$debian" --variant="$variant" --include=python3,libstdc++6 "$release" "$root.part" >"$work/mmdebstrap.log" 2>&1 || {
       rm -rf "$root.part"
       untried="$untried $machine/$release"
       tail -2 "$work/mmdebstrap.log"

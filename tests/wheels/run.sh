@@ -54,7 +54,10 @@ make_wheel() { # MACHINE
   rm -f "$work/$1/made/"*
   _PYTHON_HOST_PLATFORM=linux-$1 SKBUILD_CMAKE_ARGS="--toolchain;$root/tests/wheels/zig.cmake;-DTSR_WHEEL_MACHINE=$1;-DTSR_WHEEL_ROOT=$work/$1/root;-DTSR_WHEEL_TOOLS=$work/$1/bin;-DTSR_CUDA=off" \
     "$bin/pip" wheel --quiet --no-deps -C build-dir="$work/$1/build" -w "$work/$1/made" "$root"
-  PATH="$bin:$PATH" auditwheel repair --plat "manylinux_$(echo "$glibc" | tr . _)_$1" -w "$out" "$work/$1/made/"*.whl >"$work/$1/audit" 2>&1 || {
+  # auditwheel reads the files of all machines, and takes the tags of its own alone.
+  PATH="$bin:$PATH" "$bin/python" -c 'import platform, sys; platform.machine = lambda: sys.argv[-1].rpartition("linux_")[2].removesuffix(".whl")
+from auditwheel.main import main
+sys.exit(main())' repair --plat "manylinux_$(echo "$glibc" | tr . _)_$1" -w "$out" "$work/$1/made/"*.whl >"$work/$1/audit" 2>&1 || {
     cat "$work/$1/audit" >&2
     exit 1
   }
@@ -87,7 +90,7 @@ mkdir -p data
 for isa in plain avx2; do TESSERA_ISA=$isa "$work/clean/bin/python" "$root/tests/wheels/try.py" data expected; done
 if [ -n "$quick" ]; then
   # Now what the tests use besides.
-  "$work/clean/bin/pip" install --quiet "$wheel[all]" xarray numpydoc mypy pillow
+  "$work/clean/bin/pip" install --quiet "$wheel[all]" npe2 numpydoc mypy pillow vermin jsonschema
   TESSERA_ALL_TESTS=1 "$work/clean/bin/python" "$root/tests/python/run.py" installed "$build/bin/tessera_testdata" \
     "$build/bin/tessera" cc "$work/tests"
   exit 0

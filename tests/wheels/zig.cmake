@@ -15,6 +15,9 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_LIBDIR} ${TSR_WHEEL_ROOT}/usr/lib/${TSR_WHEEL_MACHINE}-linux-gnu/pkgconfig)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${TSR_WHEEL_ROOT})
+# CMake names zig's own library before libc, which then gives its slow memcpy and its constant canary: zig names it itself, at the end.
+file(WRITE ${CMAKE_BINARY_DIR}/after_project.cmake "set(CMAKE_C_IMPLICIT_LINK_LIBRARIES)\nset(CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)\n")
+set(CMAKE_PROJECT_INCLUDE ${CMAKE_BINARY_DIR}/after_project.cmake)
 
 # zig adds no hardening by itself; check.py looks for each of these in the wheel.
 set(hardened "-isystem ${TSR_WHEEL_ROOT}/usr/include/${TSR_WHEEL_MACHINE}-linux-gnu -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fstack-clash-protection -fno-sanitize=all")
