@@ -5,8 +5,8 @@
 #ifndef TSR_ENTROPY_DRAWN_H
 #define TSR_ENTROPY_DRAWN_H
 
-#include "blend.h"
 #include "range_coder.h"
+#include "transform/predict/blend.h"
 #include "transform/predict/median_edge.h"
 #include "transform/predict/residual.h"
 
@@ -21,6 +21,7 @@ enum {
     TSR_DRAWN_COUNT = 60, /* of a slot, at most */
     TSR_DRAWN_PATTERNS = 1 << 11,
     TSR_DRAWN_CANDIDATES = 6,
+    TSR_DRAWN_HEIGHTS = 16,    /* of what is expected: bits, at most 15 */
     TSR_DRAWN_ERROR = 4095,    /* at most */
     TSR_DRAWN_VALUE_BITS = 10, /* the first ones of a value, which have chances */
 };
@@ -60,6 +61,12 @@ struct tsr_drawn_chances {
     struct tsr_chance value[1 << TSR_DRAWN_VALUE_BITS], value_after[1 << 16];
 };
 
+/* Of residuals by blend. */
+struct tsr_blend_chances {
+    struct tsr_chance by_activity[TSR_BLEND_ACTIVITIES][TSR_NUMBER_CHANCES];
+    struct tsr_chance by_height[TSR_BLEND_ACTIVITIES / 2 * TSR_DRAWN_HEIGHTS][TSR_NUMBER_CHANCES];
+};
+
 struct tsr_drawn {
     int32_t width;
     uint32_t range;
@@ -73,6 +80,7 @@ struct tsr_drawn {
     struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
     struct tsr_drawn_chances *chances;
     struct tsr_blend blend;
+    struct tsr_blend_chances *blend_chances;
     struct tsr_range_writer writer, by_value; /* by_value: beside writer, which is by residual */
     struct tsr_range_reader reader;
 };
@@ -169,7 +177,7 @@ TSR_HD void tsr_drawn_begin_chances(struct tsr_drawn *d)
     tsr_init_chances(&c->flat, (size_t)(c->value_after - &c->flat));
     if (d->kind >= TSR_DRAWN_BY_BLEND) {
         d->least = d->kind == TSR_DRAWN_BY_BLEND ? 24576 : 57344;
-        tsr_init_chances(d->blend.chances->by_activity[0], sizeof *d->blend.chances / sizeof(struct tsr_chance));
+        tsr_init_chances(d->blend_chances->by_activity[0], sizeof *d->blend_chances / sizeof(struct tsr_chance));
     } else if (d->value_bits <= 8) {
         tsr_init_chances(c->value_after, (size_t)1 << 2 * d->value_bits);
     }
@@ -405,11 +413,11 @@ TSR_HD_INLINE uint32_t tsr_drawn_blended(struct tsr_drawn *d, uint32_t sample, c
     const int32_t near = tsr_blend_sample(b), range = (int32_t)d->range;
     const bool turns = b->expected < TSR_BLEND_ONE * near;
     const uint32_t bits = tsr_drawn_bits((uint32_t)b->expected / TSR_BLEND_ONE),
-                   height = bits < TSR_BLEND_HEIGHTS - 1 ? bits : TSR_BLEND_HEIGHTS - 1;
+                   height = bits < TSR_DRAWN_HEIGHTS - 1 ? bits : TSR_DRAWN_HEIGHTS - 1;
     const int32_t residual = tsr_residual((int32_t)sample, near, range);
     const uint32_t folded =
-        tsr_drawn_double_number(d, d->blend.chances->by_activity[b->activity],
-                                d->blend.chances->by_height[b->activity / 2 * TSR_BLEND_HEIGHTS + height],
+        tsr_drawn_double_number(d, d->blend_chances->by_activity[b->activity],
+                                d->blend_chances->by_height[b->activity / 2 * TSR_DRAWN_HEIGHTS + height],
                                 tsr_fold(turns ? -residual : residual), way);
     if (!tsr_drawn_reads(way)) return sample;
     if (folded > d->range) return d->range;

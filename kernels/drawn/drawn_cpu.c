@@ -3,6 +3,7 @@
 #include "drawn_form.h"
 
 #include "entropy/frame_model.h"
+#include "kernels/effort.h"
 
 /* Of a row's bytes, the words that differ from that of the pixel before and from that above; pixel: bytes. The row has
  * a row of bytes above it. */
@@ -39,11 +40,15 @@ static uint32_t count_noted(const struct noted *noted)
     return count;
 }
 
-bool tsr_may_be_drawn(const struct tsr_image *image, const uint8_t *raster)
+bool tsr_may_be_drawn(const struct tsr_image *image, int effort, const uint8_t *raster)
 {
     enum { SAMPLES = 4096, LEAST_STEP = 4, SHARE = 4 };           /* a share of 1/SHARE may be new */
+    enum { SMALL_FRAME = 1 << 15 };                               /* samples of a component */
     enum { FEW_BYTES = 64, FEW_WORDS = 160, WORDS_A_VALUE = 16 }; /* few values, each so many times */
     if (image->bits_allocated < 8) return true;
+    if (tsr_effort_plan(effort).small_drawn && image->frames == 1 &&
+        (uint64_t)image->columns * image->rows <= SMALL_FRAME)
+        return true;
     const size_t word = image->bits_allocated == 8 ? 1 : 2,
                  pixel = image->bits_allocated / 8u * (image->planar ? 1u : image->components),
                  bytes = pixel * image->columns;

@@ -6,10 +6,10 @@
 #include "entropy/drawn.h"
 #include "transform/tiling.h"
 
-/* Whether a frame repeats so many values that it is worth a trial: in some of its rows at least three of four
- * words are those of the pixel before or above, or its bytes have few values, as dithered palettes have. All frames of
- * 1 bit are. */
-bool tsr_may_be_drawn(const struct tsr_image *image, const uint8_t *raster);
+/* Whether a frame is worth a trial: in some of its rows at least three of four words are those of the pixel before or
+ * above, or it has few values, as dithered palettes have. All frames of 1 bit are, and at high efforts small ones that
+ * are alone. */
+bool tsr_may_be_drawn(const struct tsr_image *image, int effort, const uint8_t *raster);
 
 /* Bytes of scratch that a tile needs, or any smaller one. */
 size_t tsr_drawn_scratch_bytes(int32_t width, int32_t height);

@@ -182,21 +182,25 @@ TEST(frames_that_may_be_drawn)
             const uint64_t value = n % 2 ? rng_next(&r) : x / 9 * 31 + y / 7 * 17 + i % pixel;
             raster[i] = (uint8_t)value;
         }
-        expect(tsr_may_be_drawn(&image, raster) == (n % 2 == 0), "image %d", n);
+        expect(tsr_may_be_drawn(&image, 5, raster) == (n % 2 == 0), "image %d", n);
     }
     for (size_t i = 0; i < sizeof raster; i++) raster[i] = (uint8_t)(3 * rng_below(&r, 64));
     struct tsr_image dithered = {.columns = COLUMNS, .rows = ROWS, .bits_allocated = 8, .components = 1};
-    assert_true(tsr_may_be_drawn(&dithered, raster));
+    assert_true(tsr_may_be_drawn(&dithered, 5, raster));
     for (size_t i = 0; i < sizeof raster; i++) raster[i] = (uint8_t)(3 * rng_below(&r, 65));
-    assert_false(tsr_may_be_drawn(&dithered, raster));
+    assert_false(tsr_may_be_drawn(&dithered, 5, raster));
     static uint16_t words[100 * 100];
     const struct tsr_image of_words = {.columns = 100, .rows = 100, .bits_allocated = 16, .components = 1};
     for (size_t i = 0; i < COUNT_OF(words); i++) words[i] = (uint16_t)(300 * rng_below(&r, 150));
-    assert_true(tsr_may_be_drawn(&of_words, (const uint8_t *)words));
+    assert_true(tsr_may_be_drawn(&of_words, 5, (const uint8_t *)words));
     for (size_t i = 0; i < COUNT_OF(words); i++) words[i] = (uint16_t)(300 * rng_below(&r, 170));
-    assert_false(tsr_may_be_drawn(&of_words, (const uint8_t *)words));
+    assert_false(tsr_may_be_drawn(&of_words, 9, (const uint8_t *)words));
+    struct tsr_image alone = of_words; /* small ones that are alone in their file, at high efforts */
+    alone.frames = 1;
+    assert_true(tsr_may_be_drawn(&alone, 8, (const uint8_t *)words));
+    assert_false(tsr_may_be_drawn(&alone, 7, (const uint8_t *)words));
     const struct tsr_image one_bit = {.columns = 9, .rows = 9, .bits_allocated = 1, .components = 1};
-    assert_true(tsr_may_be_drawn(&one_bit, raster));
+    assert_true(tsr_may_be_drawn(&one_bit, 5, raster));
 }
 
 /* Tiles of drawn frames are not more than those of other frames, for which there is room. */

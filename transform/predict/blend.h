@@ -1,10 +1,9 @@
 /* What is expected of a sample of a drawn tile that is coded by blend: eight guesses, of which those count most that
  * missed least around it, and a linear filter that learns what they leave. DRAWN.md 7. */
-#ifndef TSR_ENTROPY_BLEND_H
-#define TSR_ENTROPY_BLEND_H
+#ifndef TSR_TRANSFORM_PREDICT_BLEND_H
+#define TSR_TRANSFORM_PREDICT_BLEND_H
 
-#include "range_coder.h"
-#include "transform/predict/median_edge.h"
+#include "median_edge.h"
 
 enum {
     TSR_BLEND_GUESSES = 8,
@@ -15,12 +14,6 @@ enum {
     TSR_BLEND_WEIGHT = 1 << 20, /* of a tap, at most; 1 is 2^16 */
     TSR_BLEND_STEADY = 16384,   /* added to the energy of taps */
     TSR_BLEND_ACTIVITIES = 32,
-    TSR_BLEND_HEIGHTS = 16,
-};
-
-struct tsr_blend_chances {
-    struct tsr_chance by_activity[TSR_BLEND_ACTIVITIES][TSR_NUMBER_CHANCES];
-    struct tsr_chance by_height[TSR_BLEND_ACTIVITIES / 2 * TSR_BLEND_HEIGHTS][TSR_NUMBER_CHANCES];
 };
 
 struct tsr_blend {
@@ -29,7 +22,6 @@ struct tsr_blend {
     uint32_t activity;
     uint16_t *misses[2]; /* of the guesses, of this row and that above */
     uint16_t *missed[3]; /* by what was expected, of this row and those above */
-    struct tsr_blend_chances *chances;
 };
 
 /* 2^43 / m^2 for m = 64 .. 127 */
