@@ -53,18 +53,22 @@ struct tsr_drawn_slot {
     struct tsr_chance right; /* that it is the value again */
 };
 
+/* Of residuals by blend. */
+struct tsr_blend_chances {
+    struct tsr_chance by_activity[TSR_BLEND_ACTIVITIES][TSR_NUMBER_CHANCES];
+    struct tsr_chance by_height[TSR_BLEND_ACTIVITIES / 2 * TSR_DRAWN_HEIGHTS][TSR_NUMBER_CHANCES];
+};
+
 struct tsr_drawn_chances {
     struct tsr_chance flat;
     struct tsr_chance right[16 * TSR_DRAWN_LEVELS * 8 * 2];
     struct tsr_chance pattern[TSR_DRAWN_PATTERNS * 8 * 2], coarse[16 * 8 * 2 * 8], different[16 * 8 * 8 * 2];
     struct tsr_chance residual[16][TSR_NUMBER_CHANCES];
-    struct tsr_chance value[1 << TSR_DRAWN_VALUE_BITS], value_after[1 << 16];
-};
-
-/* Of residuals by blend. */
-struct tsr_blend_chances {
-    struct tsr_chance by_activity[TSR_BLEND_ACTIVITIES][TSR_NUMBER_CHANCES];
-    struct tsr_chance by_height[TSR_BLEND_ACTIVITIES / 2 * TSR_DRAWN_HEIGHTS][TSR_NUMBER_CHANCES];
+    struct tsr_chance value[1 << TSR_DRAWN_VALUE_BITS];
+    union {
+        struct tsr_chance value_after[1 << 16];
+        struct tsr_blend_chances blend;
+    };
 };
 
 struct tsr_drawn {
@@ -80,7 +84,6 @@ struct tsr_drawn {
     struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
     struct tsr_drawn_chances *chances;
     struct tsr_blend blend;
-    struct tsr_blend_chances *blend_chances;
     struct tsr_range_writer writer, by_value; /* by_value: beside writer, which is by residual */
     struct tsr_range_reader reader;
 };
@@ -177,7 +180,7 @@ TSR_HD void tsr_drawn_begin_chances(struct tsr_drawn *d)
     tsr_init_chances(&c->flat, (size_t)(c->value_after - &c->flat));
     if (d->kind >= TSR_DRAWN_BY_BLEND) {
         d->least = d->kind == TSR_DRAWN_BY_BLEND ? 24576 : 57344;
-        tsr_init_chances(d->blend_chances->by_activity[0], sizeof *d->blend_chances / sizeof(struct tsr_chance));
+        tsr_init_chances(c->value_after, sizeof c->blend / sizeof(struct tsr_chance));
     } else if (d->value_bits <= 8) {
         tsr_init_chances(c->value_after, (size_t)1 << 2 * d->value_bits);
     }
@@ -416,8 +419,8 @@ TSR_HD_INLINE uint32_t tsr_drawn_blended(struct tsr_drawn *d, uint32_t sample, c
                    height = bits < TSR_DRAWN_HEIGHTS - 1 ? bits : TSR_DRAWN_HEIGHTS - 1;
     const int32_t residual = tsr_residual((int32_t)sample, near, range);
     const uint32_t folded =
-        tsr_drawn_double_number(d, d->blend_chances->by_activity[b->activity],
-                                d->blend_chances->by_height[b->activity / 2 * TSR_DRAWN_HEIGHTS + height],
+        tsr_drawn_double_number(d, d->chances->blend.by_activity[b->activity],
+                                d->chances->blend.by_height[b->activity / 2 * TSR_DRAWN_HEIGHTS + height],
                                 tsr_fold(turns ? -residual : residual), way);
     if (!tsr_drawn_reads(way)) return sample;
     if (folded > d->range) return d->range;

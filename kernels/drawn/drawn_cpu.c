@@ -71,10 +71,10 @@ size_t tsr_drawn_scratch_bytes(int32_t width, int32_t height)
 {
     enum { MISSES_ROWS = 2, MISSED_ROWS = 3, ROWS = TSR_DRAWN_ROWS + 2 + MISSED_ROWS };
     const size_t slots = (size_t)1 << tsr_drawn_slot_bits(width, height);
-    const size_t used = sizeof(struct tsr_drawn_chances) + sizeof(struct tsr_blend_chances) +
-                        ROWS * tsr_drawn_row_bytes(width) + MISSES_ROWS * tsr_misses_row_bytes(width) +
+    const size_t used = sizeof(struct tsr_drawn_chances) + ROWS * tsr_drawn_row_bytes(width) +
+                        MISSES_ROWS * tsr_misses_row_bytes(width) +
                         TSR_DRAWN_LEVELS * slots * sizeof(struct tsr_drawn_slot);
-    return used + (ROWS + MISSES_ROWS + TSR_DRAWN_LEVELS + 3) * TSR_DRAWN_ALIGNMENT;
+    return used + (ROWS + MISSES_ROWS + TSR_DRAWN_LEVELS + 2) * TSR_DRAWN_ALIGNMENT;
 }
 
 const struct tsr_drawn_form *tsr_drawn_form(enum tsr_isa isa)
@@ -87,10 +87,11 @@ const struct tsr_drawn_form *tsr_drawn_form(enum tsr_isa isa)
     return &tsr_drawn_plain;
 }
 
-size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, enum tsr_drawn_kind kind,
-                           uint8_t *payload, size_t capacity, uint32_t *others, void *scratch)
+size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, int kind, uint8_t *payload,
+                           size_t capacity, uint32_t *others, void *scratch)
 {
-    return tsr_drawn_form(tsr_isa())->code(samples, tile, range, kind, payload, capacity, others, scratch);
+    return tsr_drawn_form(tsr_isa())->code(samples, tile, range, (enum tsr_drawn_kind)kind, payload, capacity, others,
+                                           scratch);
 }
 
 size_t tsr_code_drawn_tile_both(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload,

@@ -3,7 +3,6 @@
 #define TSR_KERNELS_DRAWN_DRAWN_CPU_H
 
 #include "app/tessera.h"
-#include "entropy/drawn.h"
 #include "transform/tiling.h"
 
 /* Whether a frame is worth a trial: in some of its rows at least three of four words are those of the pixel before or
@@ -14,10 +13,10 @@ bool tsr_may_be_drawn(const struct tsr_image *image, int effort, const uint8_t *
 /* Bytes of scratch that a tile needs, or any smaller one. */
 size_t tsr_drawn_scratch_bytes(int32_t width, int32_t height);
 
-/* Codes a tile of samples below range in at most capacity bytes; returns how many, 0 if they are too few. *others:
- * samples that are neither remembered nor a neighbour. */
-size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, enum tsr_drawn_kind kind,
-                           uint8_t *payload, size_t capacity, uint32_t *others, void *scratch);
+/* Codes a tile of samples below range in at most capacity bytes; returns how many, 0 if they are too few. kind: enum
+ * tsr_drawn_kind. *others: samples that are neither remembered nor a neighbour. */
+size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, int kind, uint8_t *payload,
+                           size_t capacity, uint32_t *others, void *scratch);
 
 /* The shorter one by residual and by value, by residual if they are equal. Each has half of capacity. */
 size_t tsr_code_drawn_tile_both(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload,

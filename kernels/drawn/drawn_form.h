@@ -13,15 +13,13 @@ static void *take(uint8_t **at, size_t bytes)
 }
 
 /* Lays the scratch of blends out. */
-static void take_blend(struct tsr_drawn *d, int32_t width, uint8_t **at)
+static void take_blend(struct tsr_blend *blend, int32_t width, uint8_t **at)
 {
-    struct tsr_blend *const blend = &d->blend;
     uint8_t *const begin = *at;
     for (int i = 0; i < 2; i++)
         blend->misses[i] = (uint16_t *)take(at, tsr_misses_row_bytes(width)) + TSR_DRAWN_LEFT * TSR_BLEND_GUESSES;
     for (int i = 0; i < 3; i++) blend->missed[i] = (uint16_t *)take(at, tsr_drawn_row_bytes(width)) + TSR_DRAWN_LEFT;
     memset(begin, 0, (size_t)(*at - begin));
-    d->blend_chances = take(at, sizeof *d->blend_chances);
 }
 
 /* Lays the scratch out, which may begin anywhere, and begins a tile of which all but the kind is set. */
@@ -39,7 +37,7 @@ static void begin_tile(struct tsr_drawn *d, struct tsr_tile tile, enum tsr_drawn
         d->slot[level] = take(&at, sizeof(struct tsr_drawn_slot) << d->slot_bits);
     memset(d->row[0] - TSR_DRAWN_LEFT, 0, (size_t)(at - (uint8_t *)(d->row[0] - TSR_DRAWN_LEFT)));
     d->chances = take(&at, sizeof *d->chances);
-    if (kind >= TSR_DRAWN_BY_BLEND) take_blend(d, tile.width, &at);
+    if (kind >= TSR_DRAWN_BY_BLEND) take_blend(&d->blend, tile.width, &at);
     tsr_drawn_begin_chances(d);
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "entropy/drawn.h"
 #include "kernels/drawn/drawn_cpu.h"
 
 enum { FEW_VALUES = 16 }; /* of pieces that are coded by value alone */
@@ -47,7 +48,7 @@ static size_t code_plainly(const uint16_t *samples, struct tsr_tile tile, uint32
     if (both)
         size =
             tsr_code_drawn_tile_both(samples, tile, range, bytes, room < 2 * most ? room : 2 * most, others, scratch);
-    const enum tsr_drawn_kind kind = range > FEW_VALUES ? TSR_DRAWN_BY_RESIDUAL : TSR_DRAWN_BY_VALUE;
+    const int kind = range > FEW_VALUES ? TSR_DRAWN_BY_RESIDUAL : TSR_DRAWN_BY_VALUE;
     return size > 0 ? size : tsr_code_drawn_tile(samples, tile, range, kind, bytes, most, others, scratch);
 }
 
@@ -55,7 +56,7 @@ static size_t code_plainly(const uint16_t *samples, struct tsr_tile tile, uint32
 static size_t code_by_blend(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *bytes, size_t size,
                             size_t room, void *scratch)
 {
-    for (enum tsr_drawn_kind kind = TSR_DRAWN_BY_BLEND; kind <= TSR_DRAWN_BY_BLEND_ALONE; kind++) {
+    for (int kind = TSR_DRAWN_BY_BLEND; kind <= TSR_DRAWN_BY_BLEND_ALONE; kind++) {
         const size_t left = room - size, most = size > 0 && size - 1 < left ? size - 1 : left;
         uint32_t others;
         const size_t other = tsr_code_drawn_tile(samples, tile, range, kind, bytes + size, most, &others, scratch);
