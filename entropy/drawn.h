@@ -6,6 +6,7 @@
 #define TSR_ENTROPY_DRAWN_H
 
 #include "range_coder.h"
+#include "transform/predict/blend.h"
 #include "transform/predict/median_edge.h"
 #include "transform/predict/residual.h"
 
@@ -20,13 +21,30 @@ enum {
     TSR_DRAWN_COUNT = 60, /* of a slot, at most */
     TSR_DRAWN_PATTERNS = 1 << 11,
     TSR_DRAWN_CANDIDATES = 6,
+    TSR_DRAWN_HEIGHTS = 16,    /* of what is expected: bits, at most 15 */
     TSR_DRAWN_ERROR = 4095,    /* at most */
     TSR_DRAWN_VALUE_BITS = 10, /* the first ones of a value, which have chances */
 };
 
+/* How samples are coded that are neither remembered nor a neighbour. By blend: one or the other is asked for only where
+ * its chance is at least 3/8, or 7/8. */
+enum tsr_drawn_kind {
+    TSR_DRAWN_BY_VALUE,
+    TSR_DRAWN_BY_RESIDUAL,
+    TSR_DRAWN_BY_BLEND,
+    TSR_DRAWN_BY_BLEND_ALONE,
+    TSR_DRAWN_KINDS
+};
+
 /* What is done with a bit. Both: a string by residuals and one by values are written at once, which differ only where
  * other samples are coded. */
-enum tsr_drawn_way { TSR_DRAWN_READS, TSR_DRAWN_WRITES, TSR_DRAWN_WRITES_BOTH };
+enum tsr_drawn_way {
+    TSR_DRAWN_READS,
+    TSR_DRAWN_WRITES,
+    TSR_DRAWN_WRITES_BOTH,
+    TSR_DRAWN_READS_BLEND,
+    TSR_DRAWN_WRITES_BLEND
+};
 
 /* What followed some neighbours. */
 struct tsr_drawn_slot {
@@ -35,24 +53,37 @@ struct tsr_drawn_slot {
     struct tsr_chance right; /* that it is the value again */
 };
 
+/* Of residuals by blend. */
+struct tsr_blend_chances {
+    struct tsr_chance by_activity[TSR_BLEND_ACTIVITIES][TSR_NUMBER_CHANCES];
+    struct tsr_chance by_height[TSR_BLEND_ACTIVITIES / 2 * TSR_DRAWN_HEIGHTS][TSR_NUMBER_CHANCES];
+};
+
 struct tsr_drawn_chances {
     struct tsr_chance flat;
     struct tsr_chance right[16 * TSR_DRAWN_LEVELS * 8 * 2];
     struct tsr_chance pattern[TSR_DRAWN_PATTERNS * 8 * 2], coarse[16 * 8 * 2 * 8], different[16 * 8 * 8 * 2];
     struct tsr_chance residual[16][TSR_NUMBER_CHANCES];
-    struct tsr_chance value[1 << TSR_DRAWN_VALUE_BITS], value_after[1 << 16];
+    struct tsr_chance value[1 << TSR_DRAWN_VALUE_BITS];
+    union {
+        struct tsr_chance value_after[1 << 16];
+        struct tsr_blend_chances blend;
+    };
 };
 
 struct tsr_drawn {
     int32_t width;
     uint32_t range;
     int value_bits, slot_bits;
-    bool by_residual;
+    enum tsr_drawn_kind kind;
+    uint32_t least;                /* chance at which a question is asked */
+    uint32_t others;               /* samples that were coded by value, residual or blend */
     uint16_t *row[TSR_DRAWN_ROWS]; /* this one, and those above; with room before and behind */
     uint16_t *error[2];
     uint32_t key[TSR_DRAWN_LEVELS][TSR_DRAWN_GROUP]; /* of the group at work, without the samples of this row */
     struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
     struct tsr_drawn_chances *chances;
+    struct tsr_blend blend;
     struct tsr_range_writer writer, by_value; /* by_value: beside writer, which is by residual */
     struct tsr_range_reader reader;
 };
@@ -90,9 +121,19 @@ TSR_HD void tsr_adapt_quick(struct tsr_chance *chance, uint32_t bit)
         chance->zero = (uint16_t)(chance->zero - ((chance->zero - 32u) >> r));
 }
 
+TSR_HD_INLINE bool tsr_drawn_reads(const enum tsr_drawn_way way)
+{
+    return way == TSR_DRAWN_READS || way == TSR_DRAWN_READS_BLEND;
+}
+
+TSR_HD_INLINE bool tsr_drawn_blends(const enum tsr_drawn_way way)
+{
+    return way == TSR_DRAWN_READS_BLEND || way == TSR_DRAWN_WRITES_BLEND;
+}
+
 TSR_HD_INLINE uint32_t tsr_drawn_bit(struct tsr_drawn *d, uint32_t zero, uint32_t bit, const enum tsr_drawn_way way)
 {
-    if (way == TSR_DRAWN_READS) return tsr_range_get(&d->reader, zero);
+    if (tsr_drawn_reads(way)) return tsr_range_get(&d->reader, zero);
     tsr_range_put(&d->writer, zero, bit);
     if (way == TSR_DRAWN_WRITES_BOTH) tsr_range_put(&d->by_value, zero, bit);
     return bit;
@@ -109,17 +150,40 @@ TSR_HD_INLINE uint32_t tsr_drawn_fine_bit(struct tsr_drawn *d, struct tsr_chance
     return bit;
 }
 
+/* A question that was not asked, as its chance was below d->least; the chances still follow what it would have been. */
+struct tsr_drawn_unasked {
+    struct tsr_chance *chance, *coarse;
+    uint32_t value;
+};
+struct tsr_drawn_unasked_list {
+    int count;
+    struct tsr_drawn_unasked item[1 + TSR_DRAWN_CANDIDATES];
+};
+
+TSR_HD_INLINE void tsr_drawn_skip(struct tsr_drawn_unasked_list *list, struct tsr_chance *chance,
+                                  struct tsr_chance *coarse, uint32_t value)
+{
+    const struct tsr_drawn_unasked item = {chance, coarse, value};
+    list->item[list->count++] = item;
+}
+
 TSR_HD int tsr_drawn_slot_bits(int32_t width, int32_t height)
 {
     const int bits = tsr_bit_width((uint32_t)width * (uint32_t)height) - 2;
     return bits < 8 ? 8 : bits > TSR_DRAWN_SLOT_BITS ? TSR_DRAWN_SLOT_BITS : bits;
 }
 
+/* Begins the chances of the kind, which is known. */
 TSR_HD void tsr_drawn_begin_chances(struct tsr_drawn *d)
 {
     struct tsr_drawn_chances *c = d->chances;
     tsr_init_chances(&c->flat, (size_t)(c->value_after - &c->flat));
-    if (d->value_bits <= 8) tsr_init_chances(c->value_after, (size_t)1 << 2 * d->value_bits);
+    if (d->kind >= TSR_DRAWN_BY_BLEND) {
+        d->least = d->kind == TSR_DRAWN_BY_BLEND ? 24576 : 57344;
+        tsr_init_chances(c->value_after, sizeof c->blend / sizeof(struct tsr_chance));
+    } else if (d->value_bits <= 8) {
+        tsr_init_chances(c->value_after, (size_t)1 << 2 * d->value_bits);
+    }
 }
 
 /* Adds places first to end - 1 to the keys of a group of samples, and keeps them as those of a level. */
@@ -172,7 +236,8 @@ TSR_HD uint32_t tsr_drawn_activity(const struct tsr_drawn *d, int32_t c)
  * and *bit 0 if it is the sample. */
 TSR_HD_INLINE bool tsr_drawn_remembered(struct tsr_drawn *d, struct tsr_drawn_slot *const slot[TSR_DRAWN_LEVELS],
                                         const bool known[TSR_DRAWN_LEVELS], struct tsr_drawn_around a, uint32_t sample,
-                                        uint32_t *value, uint32_t *bit, const enum tsr_drawn_way way)
+                                        uint32_t *value, uint32_t *bit, struct tsr_drawn_unasked_list *unasked,
+                                        const enum tsr_drawn_way way)
 {
     int level = known[2] ? 2 : known[1] ? 1 : known[0] ? 0 : -1;
     if (level < 0) return false;
@@ -185,8 +250,13 @@ TSR_HD_INLINE bool tsr_drawn_remembered(struct tsr_drawn *d, struct tsr_drawn_sl
     struct tsr_chance *const general =
         &d->chances->right[((count * TSR_DRAWN_LEVELS + (uint32_t)level) * 8 + same) * 2 + simple];
     if (s->right.seen == 0) s->right.zero = general->zero;
+    const uint32_t zero = s->right.seen < 2 ? general->zero : s->right.zero;
+    if (tsr_drawn_blends(way) && zero < d->least) {
+        tsr_drawn_skip(unasked, general, &s->right, v);
+        return false;
+    }
     *value = v;
-    *bit = tsr_drawn_bit(d, s->right.seen < 2 ? general->zero : s->right.zero, sample != v, way);
+    *bit = tsr_drawn_bit(d, zero, sample != v, way);
     tsr_adapt_quick(general, *bit);
     tsr_adapt_quick(&s->right, *bit);
     return true;
@@ -232,12 +302,12 @@ TSR_HD_INLINE struct tsr_drawn_equal tsr_drawn_equal(struct tsr_drawn_around a)
  * true if it is; *found is that. */
 TSR_HD_INLINE bool tsr_drawn_neighbour(struct tsr_drawn *d, int32_t c, struct tsr_drawn_around a, bool remembers,
                                        uint32_t remembered, uint32_t sample, uint32_t *found,
-                                       const enum tsr_drawn_way way)
+                                       struct tsr_drawn_unasked_list *unasked, const enum tsr_drawn_way way)
 {
     const uint32_t candidate[TSR_DRAWN_CANDIDATES] = {a.w, a.n, a.nw, a.ne, a.ww, a.nn};
     const struct tsr_drawn_equal e = tsr_drawn_equal(a);
     const bool differ = (e.above | (e.beside & 7)) == 0;
-    const uint32_t activity = differ ? tsr_drawn_activity(d, c) : 0;
+    const uint32_t activity = !differ ? 0 : tsr_drawn_blends(way) ? d->blend.activity / 2 : tsr_drawn_activity(d, c);
     struct tsr_drawn_chances *const chances = d->chances;
     for (uint32_t k = 0; e.first >> k > 0; k++) {
         const uint32_t v = candidate[k];
@@ -247,6 +317,13 @@ TSR_HD_INLINE bool tsr_drawn_neighbour(struct tsr_drawn *d, int32_t c, struct ts
         struct tsr_chance *const chance = differ ? &chances->different[((activity * 8 + far) * 8 + k) * 2 + remembers]
                                                  : &chances->pattern[(e.pattern * 8 + k) * 2 + remembers];
         struct tsr_chance *const coarse = &chances->coarse[((e.beside * 8 + k) * 2 + remembers) * 8 + e.above];
+        if (tsr_drawn_blends(way)) {
+            if (chance->seen == 0) chance->zero = coarse->zero;
+            if (chance->zero < d->least) {
+                tsr_drawn_skip(unasked, chance, coarse, v);
+                continue;
+            }
+        }
         *found = v;
         if (tsr_drawn_fine_bit(d, chance, coarse, sample != v, way) == 0) return true;
     }
@@ -259,11 +336,11 @@ TSR_HD_INLINE uint32_t tsr_drawn_value_bit(struct tsr_drawn *d, struct tsr_chanc
 {
     struct tsr_range_writer *const writer = way == TSR_DRAWN_WRITES_BOTH ? &d->by_value : &d->writer;
     if (chance && coarse && chance->seen == 0) chance->zero = coarse->zero;
-    if (!chance && way == TSR_DRAWN_READS)
+    if (!chance && tsr_drawn_reads(way))
         bit = tsr_range_get_even(&d->reader, 1);
     else if (!chance)
         tsr_range_put_even(writer, bit, 1);
-    else if (way == TSR_DRAWN_READS)
+    else if (tsr_drawn_reads(way))
         bit = tsr_range_get(&d->reader, chance->zero);
     else
         tsr_range_put(writer, chance->zero, bit);
@@ -291,7 +368,7 @@ TSR_HD_INLINE uint32_t tsr_drawn_residual(struct tsr_drawn *d, int32_t c, struct
                                           const enum tsr_drawn_way way)
 {
     struct tsr_chance *const chances = d->chances->residual[tsr_drawn_activity(d, c)];
-    if (way != TSR_DRAWN_READS) {
+    if (!tsr_drawn_reads(way)) {
         tsr_range_put_number(&d->writer, chances,
                              tsr_fold(tsr_residual((int32_t)sample, (int32_t)a.median, (int32_t)d->range)));
         return sample;
@@ -301,13 +378,65 @@ TSR_HD_INLINE uint32_t tsr_drawn_residual(struct tsr_drawn *d, int32_t c, struct
     return (uint32_t)tsr_residual_inverse(tsr_unfold(folded), (int32_t)a.median, (int32_t)d->range);
 }
 
+/* A bit by two chances at once. */
+TSR_HD_INLINE uint32_t tsr_drawn_double_bit(struct tsr_drawn *d, struct tsr_chance *a, struct tsr_chance *b,
+                                            uint32_t bit, const enum tsr_drawn_way way)
+{
+    bit = tsr_drawn_bit(d, ((uint32_t)a->zero + b->zero) / 2, bit, way);
+    tsr_adapt_quick(a, bit);
+    tsr_adapt_quick(b, bit);
+    return bit;
+}
+
+/* A number as tsr_range_put_number codes it, by two sets of chances. */
+TSR_HD_INLINE uint32_t tsr_drawn_double_number(struct tsr_drawn *d, struct tsr_chance *a, struct tsr_chance *b,
+                                               uint32_t value, const enum tsr_drawn_way way)
+{
+    int n = 0;
+    while (n < 31 && tsr_drawn_double_bit(d, &a[n], &b[n], (value + 1) >> n > 1, way)) n++;
+    const int first = n < 2 ? n : 2, rest = n - first;
+    uint32_t node = 1;
+    for (int i = n - 1; i >= rest; i--) {
+        const int at = 32 + 4 * n + (int)node;
+        node = node << 1 | tsr_drawn_double_bit(d, &a[at], &b[at], (value + 1) >> i & 1, way);
+    }
+    uint32_t low = (value + 1) & ((1u << rest) - 1);
+    if (tsr_drawn_reads(way))
+        low = tsr_range_get_even(&d->reader, rest);
+    else
+        tsr_range_put_even(&d->writer, low, rest);
+    return (node << rest | low) - 1;
+}
+
+/* A sample by its difference from what is expected, which is turned where that is below the sample that is nearest;
+ * d->range where it is invalid. */
+TSR_HD_INLINE uint32_t tsr_drawn_blended(struct tsr_drawn *d, uint32_t sample, const enum tsr_drawn_way way)
+{
+    const struct tsr_blend *const b = &d->blend;
+    const int32_t near = tsr_blend_sample(b), range = (int32_t)d->range;
+    const bool turns = b->expected < TSR_BLEND_ONE * near;
+    const uint32_t bits = tsr_drawn_bits((uint32_t)b->expected / TSR_BLEND_ONE),
+                   height = bits < TSR_DRAWN_HEIGHTS - 1 ? bits : TSR_DRAWN_HEIGHTS - 1;
+    const int32_t residual = tsr_residual((int32_t)sample, near, range);
+    const uint32_t folded =
+        tsr_drawn_double_number(d, d->chances->blend.by_activity[b->activity],
+                                d->chances->blend.by_height[b->activity / 2 * TSR_DRAWN_HEIGHTS + height],
+                                tsr_fold(turns ? -residual : residual), way);
+    if (!tsr_drawn_reads(way)) return sample;
+    if (folded > d->range) return d->range;
+    const int32_t read = tsr_unfold(folded);
+    return (uint32_t)tsr_residual_inverse(turns ? -read : read, near, range);
+}
+
 /* A sample that is neither remembered nor a neighbour; d->range or more where it is invalid. */
 TSR_HD_INLINE uint32_t tsr_drawn_escape(struct tsr_drawn *d, int32_t c, struct tsr_drawn_around a, uint32_t sample,
                                         const enum tsr_drawn_way way)
 {
+    d->others++;
+    if (tsr_drawn_blends(way)) return tsr_drawn_blended(d, sample, way);
     if (way == TSR_DRAWN_WRITES_BOTH) tsr_drawn_value(d, a.w, sample, way);
-    return way == TSR_DRAWN_WRITES_BOTH || d->by_residual ? tsr_drawn_residual(d, c, a, sample, way)
-                                                          : tsr_drawn_value(d, a.w, sample, way);
+    return way == TSR_DRAWN_WRITES_BOTH || d->kind == TSR_DRAWN_BY_RESIDUAL ? tsr_drawn_residual(d, c, a, sample, way)
+                                                                            : tsr_drawn_value(d, a.w, sample, way);
 }
 
 /* Completes the keys of the sample in column c, k of its group, by those of its own row, and mixes them. */
@@ -327,11 +456,18 @@ TSR_HD_INLINE void tsr_drawn_hash(struct tsr_drawn *d, int32_t c, int k)
 TSR_HD_INLINE uint32_t tsr_drawn_sample(struct tsr_drawn *d, int32_t c, int k, uint32_t sample,
                                         const enum tsr_drawn_way way)
 {
-    const struct tsr_drawn_around a = tsr_drawn_around(d, c);
+    struct tsr_drawn_around a = tsr_drawn_around(d, c);
+    struct tsr_drawn_unasked_list unasked;
+    unasked.count = 0;
+    if (tsr_drawn_blends(way)) {
+        const uint16_t *const row[3] = {d->row[0] + c, d->row[1] + c, d->row[2] + c};
+        tsr_blend_expect(&d->blend, row, c, d->range);
+        a.median = (uint32_t)tsr_blend_sample(&d->blend);
+    }
     struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
     uint32_t check[TSR_DRAWN_LEVELS];
     bool known[TSR_DRAWN_LEVELS];
-    if (way == TSR_DRAWN_READS) tsr_drawn_hash(d, c, k);
+    if (tsr_drawn_reads(way)) tsr_drawn_hash(d, c, k);
     for (int level = 0; level < TSR_DRAWN_LEVELS; level++) {
         const uint32_t h = d->key[level][k];
         slot[level] = &d->slot[level][h >> (32 - d->slot_bits)];
@@ -339,15 +475,24 @@ TSR_HD_INLINE uint32_t tsr_drawn_sample(struct tsr_drawn *d, int32_t c, int k, u
         known[level] = (slot[level]->count > 0) & (slot[level]->check == check[level]);
     }
     uint32_t value = 0, found = 0, bit = 1;
-    const bool remembers = tsr_drawn_remembered(d, slot, known, a, sample, &value, &bit, way);
+    const bool remembers = tsr_drawn_remembered(d, slot, known, a, sample, &value, &bit, &unasked, way);
     if (remembers && bit == 0)
         sample = value;
-    else if (tsr_drawn_neighbour(d, c, a, remembers, value, sample, &found, way))
+    else if (tsr_drawn_neighbour(d, c, a, remembers, value, sample, &found, &unasked, way))
         sample = found;
     else
         sample = tsr_drawn_escape(d, c, a, sample, way);
+    for (int i = 0; i < unasked.count; i++) {
+        const uint32_t other = sample != unasked.item[i].value;
+        tsr_adapt_quick(unasked.item[i].chance, other);
+        tsr_adapt_quick(unasked.item[i].coarse, other);
+    }
     for (int level = 0; level < TSR_DRAWN_LEVELS; level++)
         tsr_drawn_learn(slot[level], known[level], check[level], sample);
+    if (tsr_drawn_blends(way)) {
+        if (sample < d->range) tsr_blend_learn(&d->blend, c, sample);
+        return sample;
+    }
     const uint32_t error = (uint32_t)tsr_abs((int32_t)sample - (int32_t)a.median);
     d->error[0][c] = (uint16_t)(error < TSR_DRAWN_ERROR ? error : TSR_DRAWN_ERROR);
     return sample;
@@ -370,27 +515,29 @@ TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, cons
     const uint16_t above = d->row[1][0], error_above = d->error[1][0];
     for (int i = 1; i <= TSR_DRAWN_LEFT; i++) row[-i] = above;
     for (int i = 1; i <= 2; i++) d->error[0][-i] = error_above;
+    if (tsr_drawn_blends(way)) tsr_blend_begin_row(&d->blend);
     for (int32_t c = 0; c < d->width; c += TSR_DRAWN_GROUP) {
         const int samples = (int)tsr_min(TSR_DRAWN_GROUP, d->width - c);
         const uint16_t w = row[c - 1];
         if (tsr_drawn_is_flat(d, c, samples)) {
             uint32_t bit = 0;
-            for (int k = 0; k < samples && way != TSR_DRAWN_READS; k++) bit |= from[c + k] != w;
+            for (int k = 0; k < samples && !tsr_drawn_reads(way); k++) bit |= from[c + k] != w;
             bit = tsr_drawn_bit(d, d->chances->flat.zero, bit, way);
             tsr_adapt_quick(&d->chances->flat, bit);
             for (int k = 0; k < samples && bit == 0; k++) {
                 row[c + k] = w;
                 d->error[0][c + k] = 0;
+                if (tsr_drawn_blends(way)) tsr_blend_pass(&d->blend, c + k);
             }
             if (bit == 0) continue;
         }
         tsr_drawn_keys(d, c);
-        if (way != TSR_DRAWN_READS) {
+        if (!tsr_drawn_reads(way)) {
             for (int k = 0; k < samples; k++) row[c + k] = from[c + k];
             for (int k = 0; k < TSR_DRAWN_GROUP; k++) tsr_drawn_hash(d, c + k, k);
         }
         for (int k = 0; k < samples; k++) {
-            const uint32_t sample = tsr_drawn_sample(d, c + k, k, way == TSR_DRAWN_READS ? 0 : from[c + k], way);
+            const uint32_t sample = tsr_drawn_sample(d, c + k, k, tsr_drawn_reads(way) ? 0 : from[c + k], way);
             if (sample >= d->range) return false;
             row[c + k] = (uint16_t)sample;
         }
@@ -399,8 +546,9 @@ TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, cons
 }
 
 /* What stands beside a row for those below it; then the rows move up. */
-TSR_HD void tsr_drawn_end_row(struct tsr_drawn *d)
+TSR_HD_INLINE void tsr_drawn_end_row(struct tsr_drawn *d, const enum tsr_drawn_way way)
 {
+    if (tsr_drawn_blends(way)) tsr_blend_end_row(&d->blend, d->width);
     uint16_t *const row = d->row[0], *const error = d->error[0], *const last = d->row[TSR_DRAWN_ROWS - 1];
     for (int i = 1; i <= TSR_DRAWN_LEFT; i++) row[-i] = row[0];
     for (int i = 0; i < TSR_DRAWN_RIGHT; i++) row[d->width + i] = row[d->width - 1];

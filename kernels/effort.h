@@ -16,6 +16,7 @@ struct tsr_effort_plan {
     uint32_t training_samples; /* of a plane, about */
     bool anchors;              /* path P: colour frames try anchored residuals (FORMAT.md 7.10) */
     bool drawn;                /* path P: frames that repeat values are tried as drawn ones (DRAWN.md) */
+    bool small_drawn;          /* so are small ones that are alone in their file */
 };
 
 /* By effort; 0 is the default. */
@@ -23,15 +24,15 @@ static inline struct tsr_effort_plan tsr_effort_plan(int effort)
 {
     static const struct tsr_effort_plan plans[10] = {
         {0},
-        {true, 0, 0, 0, 0, 0, false, false},
-        {false, 0, 0, 0, 0, 0, false, false},
-        {false, 1, 4, 2, 8, 1 << 14, false, false},
-        {false, 1, 8, 2, 8, 1 << 14, false, false},
-        {false, 2, 12, 3, 8, 1 << 14, true, true},
-        {false, 2, 16, 4, 4, 1 << 15, true, true},
-        {false, 2, 20, 5, 1, 1 << 16, true, true},
-        {false, 3, 24, 4, 1, 1 << 16, true, true},
-        {false, 3, 24, 5, 1, 1 << 18, true, true},
+        {true, 0, 0, 0, 0, 0, false, false, false},
+        {false, 0, 0, 0, 0, 0, false, false, false},
+        {false, 1, 4, 2, 8, 1 << 14, false, false, false},
+        {false, 1, 8, 2, 8, 1 << 14, false, false, false},
+        {false, 2, 12, 3, 8, 1 << 14, true, true, false},
+        {false, 2, 16, 4, 4, 1 << 15, true, true, false},
+        {false, 2, 20, 5, 1, 1 << 16, true, true, false},
+        {false, 3, 24, 4, 1, 1 << 16, true, true, true},
+        {false, 3, 24, 5, 1, 1 << 18, true, true, true},
     };
     return plans[effort == 0 ? TSR_EFFORT_DEFAULT : effort];
 }

@@ -267,7 +267,8 @@ static bool is_repeat(struct tsr_estimate *sum, const uint8_t *raster, size_t ra
 }
 
 /* The sample tells nothing of drawn planes. Of a frame that may be of these, an estimate below DRAWN_RATIO times the
- * bytes with loss becomes one that leaves doubts, so that the frames are coded without loss. */
+ * bytes with loss becomes one that leaves doubts, so that the frames are coded without loss. Small frames that high
+ * efforts try gain a tenth at most, and are left out. */
 enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
                                       const struct tsr_coding *coding, const struct tsr_encode_job *lossy,
                                       struct tsr_estimate *sum, struct tsr_error *error)
@@ -283,7 +284,7 @@ enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct ts
     if (fewer == bands || around + without < (around + with_loss) * 2)
         TSR_TRY(estimate_frame(engine->cpu, image, bands, lossy->raster, &without, error));
     if (around + without < (around + with_loss) * DRAWN_RATIO && without > with_loss + with_loss / 5 &&
-        tsr_effort_plan(coding->effort).drawn && tsr_may_be_drawn(image, lossy->raster))
+        tsr_effort_plan(coding->effort).drawn && tsr_may_be_drawn(image, TSR_EFFORT_DEFAULT, lossy->raster))
         without = with_loss + with_loss / 5;
     sum->lossless += without;
     return TSR_OK;

@@ -3,6 +3,7 @@
 #include "drawn_form.h"
 
 #include "entropy/frame_model.h"
+#include "kernels/effort.h"
 
 /* Of a row's bytes, the words that differ from that of the pixel before and from that above; pixel: bytes. The row has
  * a row of bytes above it. */
@@ -18,39 +19,62 @@ static uint64_t new_words(const uint8_t *row, size_t bytes, size_t pixel, size_t
     return count;
 }
 
-/* How many of the 256 values are noted. */
-static int noted(const uint8_t note[256])
+/* Values that were seen, as bits. */
+struct noted {
+    uint32_t bits[65536 / 32];
+};
+
+static void note_values(struct noted *noted, const uint8_t *row, size_t bytes, size_t word)
 {
-    int count = 0;
-    for (int i = 0; i < 256; i++) count += note[i];
+    for (size_t i = 0; i + word <= bytes; i += word) {
+        const uint32_t value = word == 1 ? row[i] : (uint32_t)(row[i] | row[i + 1] << 8);
+        noted->bits[value / 32] |= 1u << value % 32;
+    }
+}
+
+static uint32_t count_noted(const struct noted *noted)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < sizeof noted->bits / sizeof noted->bits[0]; i++)
+        for (uint32_t bits = noted->bits[i]; bits > 0; bits &= bits - 1) count++;
     return count;
 }
 
-bool tsr_may_be_drawn(const struct tsr_image *image, const uint8_t *raster)
+bool tsr_may_be_drawn(const struct tsr_image *image, int effort, const uint8_t *raster)
 {
-    enum { SAMPLES = 4096, LEAST_STEP = 4, SHARE = 4, FEW_VALUES = 48 }; /* a share of 1/SHARE may be new */
+    enum { SAMPLES = 4096, LEAST_STEP = 4, SHARE = 4 };           /* a share of 1/SHARE may be new */
+    enum { SMALL_FRAME = 1 << 15 };                               /* samples of a component */
+    enum { FEW_BYTES = 64, FEW_WORDS = 160, WORDS_A_VALUE = 16 }; /* few values, each so many times */
     if (image->bits_allocated < 8) return true;
+    if (tsr_effort_plan(effort).small_drawn && image->frames == 1 &&
+        (uint64_t)image->columns * image->rows <= SMALL_FRAME)
+        return true;
     const size_t word = image->bits_allocated == 8 ? 1 : 2,
                  pixel = image->bits_allocated / 8u * (image->planar ? 1u : image->components),
                  bytes = pixel * image->columns;
     const uint32_t most = tsr_choice_step(image->columns, image->rows, SAMPLES),
                    step = most > LEAST_STEP ? most : LEAST_STEP;
     uint64_t words = 0, fresh = 0;
-    uint8_t note[256] = {0};
+    struct noted noted = {{0}};
     for (uint32_t r = 1; r < image->rows; r += step) {
         words += bytes / word;
         fresh += new_words(raster + r * bytes, bytes, pixel, word);
-        for (size_t i = 0; i < bytes && word == 1; i++) note[raster[r * bytes + i]] = 1;
+        if (image->bits_allocated <= 16) note_values(&noted, raster + r * bytes, bytes, word);
     }
-    return fresh * SHARE <= words || (word == 1 && noted(note) <= FEW_VALUES);
+    if (fresh * SHARE <= words) return true;
+    if (image->bits_allocated > 16) return false;
+    const uint32_t values = count_noted(&noted);
+    return word == 1 ? values <= FEW_BYTES : values <= FEW_WORDS && (uint64_t)values * WORDS_A_VALUE <= words;
 }
 
 size_t tsr_drawn_scratch_bytes(int32_t width, int32_t height)
 {
+    enum { MISSES_ROWS = 2, MISSED_ROWS = 3, ROWS = TSR_DRAWN_ROWS + 2 + MISSED_ROWS };
     const size_t slots = (size_t)1 << tsr_drawn_slot_bits(width, height);
-    size_t used = sizeof(struct tsr_drawn_chances) + (TSR_DRAWN_ROWS + 2) * tsr_drawn_row_bytes(width) +
-                  TSR_DRAWN_LEVELS * slots * sizeof(struct tsr_drawn_slot);
-    return used + (TSR_DRAWN_ROWS + 2 + TSR_DRAWN_LEVELS + 2) * TSR_DRAWN_ALIGNMENT;
+    const size_t used = sizeof(struct tsr_drawn_chances) + ROWS * tsr_drawn_row_bytes(width) +
+                        MISSES_ROWS * tsr_misses_row_bytes(width) +
+                        TSR_DRAWN_LEVELS * slots * sizeof(struct tsr_drawn_slot);
+    return used + (ROWS + MISSES_ROWS + TSR_DRAWN_LEVELS + 2) * TSR_DRAWN_ALIGNMENT;
 }
 
 const struct tsr_drawn_form *tsr_drawn_form(enum tsr_isa isa)
@@ -63,16 +87,17 @@ const struct tsr_drawn_form *tsr_drawn_form(enum tsr_isa isa)
     return &tsr_drawn_plain;
 }
 
-size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool by_residual,
-                           uint8_t *payload, size_t capacity, void *scratch)
+size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, int kind, uint8_t *payload,
+                           size_t capacity, uint32_t *others, void *scratch)
 {
-    return tsr_drawn_form(tsr_isa())->code(samples, tile, range, by_residual, payload, capacity, scratch);
+    return tsr_drawn_form(tsr_isa())->code(samples, tile, range, (enum tsr_drawn_kind)kind, payload, capacity, others,
+                                           scratch);
 }
 
 size_t tsr_code_drawn_tile_both(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload,
-                                size_t capacity, void *scratch)
+                                size_t capacity, uint32_t *others, void *scratch)
 {
-    return tsr_drawn_form(tsr_isa())->code_both(samples, tile, range, payload, capacity, scratch);
+    return tsr_drawn_form(tsr_isa())->code_both(samples, tile, range, payload, capacity, others, scratch);
 }
 
 bool tsr_decode_drawn_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile,

@@ -5,21 +5,22 @@
 #include "app/tessera.h"
 #include "transform/tiling.h"
 
-/* Whether a frame repeats so many values that it is worth a trial: in some of its rows at least three of four
- * words are those of the pixel before or above, or its bytes have few values, as dithered palettes have. All frames of
- * 1 bit are. */
-bool tsr_may_be_drawn(const struct tsr_image *image, const uint8_t *raster);
+/* Whether a frame is worth a trial: in some of its rows at least three of four words are those of the pixel before or
+ * above, or it has few values, as dithered palettes have. All frames of 1 bit are, and at high efforts small ones that
+ * are alone. */
+bool tsr_may_be_drawn(const struct tsr_image *image, int effort, const uint8_t *raster);
 
 /* Bytes of scratch that a tile needs, or any smaller one. */
 size_t tsr_drawn_scratch_bytes(int32_t width, int32_t height);
 
-/* Codes a tile of samples below range in at most capacity bytes; returns how many, 0 if they are too few. */
-size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool by_residual,
-                           uint8_t *payload, size_t capacity, void *scratch);
+/* Codes a tile of samples below range in at most capacity bytes; returns how many, 0 if they are too few. kind: enum
+ * tsr_drawn_kind. *others: samples that are neither remembered nor a neighbour. */
+size_t tsr_code_drawn_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, int kind, uint8_t *payload,
+                           size_t capacity, uint32_t *others, void *scratch);
 
-/* The shorter one of both ways, by residual if they are equal. Each has half of capacity. */
+/* The shorter one by residual and by value, by residual if they are equal. Each has half of capacity. */
 size_t tsr_code_drawn_tile_both(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload,
-                                size_t capacity, void *scratch);
+                                size_t capacity, uint32_t *others, void *scratch);
 
 /* Returns false if the payload is no such tile. */
 bool tsr_decode_drawn_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile,

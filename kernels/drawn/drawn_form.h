@@ -12,22 +12,33 @@ static void *take(uint8_t **at, size_t bytes)
     return taken;
 }
 
-/* Lays the scratch out, which may begin anywhere, and begins a tile. */
-static struct tsr_drawn begin_tile(struct tsr_tile tile, uint32_t range, void *scratch)
+/* Lays the scratch of blends out. */
+static void take_blend(struct tsr_blend *blend, int32_t width, uint8_t **at)
 {
-    struct tsr_drawn d = {.width = tile.width, .range = range};
+    uint8_t *const begin = *at;
+    for (int i = 0; i < 2; i++)
+        blend->misses[i] = (uint16_t *)take(at, tsr_misses_row_bytes(width)) + TSR_DRAWN_LEFT * TSR_BLEND_GUESSES;
+    for (int i = 0; i < 3; i++) blend->missed[i] = (uint16_t *)take(at, tsr_drawn_row_bytes(width)) + TSR_DRAWN_LEFT;
+    memset(begin, 0, (size_t)(*at - begin));
+}
+
+/* Lays the scratch out, which may begin anywhere, and begins a tile of which all but the kind is set. */
+static void begin_tile(struct tsr_drawn *d, struct tsr_tile tile, enum tsr_drawn_kind kind, void *scratch)
+{
     uint8_t *at = (uint8_t *)scratch + (-(uintptr_t)scratch & (TSR_DRAWN_ALIGNMENT - 1));
-    d.value_bits = tsr_bit_width(range - 1);
-    d.slot_bits = tsr_drawn_slot_bits(tile.width, tile.height);
+    d->width = tile.width;
+    d->kind = kind;
+    d->value_bits = tsr_bit_width(d->range - 1);
+    d->slot_bits = tsr_drawn_slot_bits(tile.width, tile.height);
     for (int i = 0; i < TSR_DRAWN_ROWS; i++)
-        d.row[i] = (uint16_t *)take(&at, tsr_drawn_row_bytes(tile.width)) + TSR_DRAWN_LEFT;
-    for (int i = 0; i < 2; i++) d.error[i] = (uint16_t *)take(&at, tsr_drawn_row_bytes(tile.width)) + TSR_DRAWN_LEFT;
+        d->row[i] = (uint16_t *)take(&at, tsr_drawn_row_bytes(tile.width)) + TSR_DRAWN_LEFT;
+    for (int i = 0; i < 2; i++) d->error[i] = (uint16_t *)take(&at, tsr_drawn_row_bytes(tile.width)) + TSR_DRAWN_LEFT;
     for (int level = 0; level < TSR_DRAWN_LEVELS; level++)
-        d.slot[level] = take(&at, sizeof(struct tsr_drawn_slot) << d.slot_bits);
-    memset(d.row[0] - TSR_DRAWN_LEFT, 0, (size_t)(at - (uint8_t *)(d.row[0] - TSR_DRAWN_LEFT)));
-    d.chances = take(&at, sizeof *d.chances);
-    tsr_drawn_begin_chances(&d);
-    return d;
+        d->slot[level] = take(&at, sizeof(struct tsr_drawn_slot) << d->slot_bits);
+    memset(d->row[0] - TSR_DRAWN_LEFT, 0, (size_t)(at - (uint8_t *)(d->row[0] - TSR_DRAWN_LEFT)));
+    d->chances = take(&at, sizeof *d->chances);
+    if (kind >= TSR_DRAWN_BY_BLEND) take_blend(&d->blend, tile.width, &at);
+    tsr_drawn_begin_chances(d);
 }
 
 /* Ends a string. Returns its bytes; 0: there is no room. */
@@ -39,54 +50,72 @@ static size_t end_string(struct tsr_range_writer *writer)
     return size;
 }
 
-static size_t code_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool by_residual,
-                        uint8_t *payload, size_t capacity, void *scratch)
+static inline void code_rows(struct tsr_drawn *d, const uint16_t *samples, struct tsr_tile tile,
+                             const enum tsr_drawn_way way)
 {
-    struct tsr_drawn d = begin_tile(tile, range, scratch);
-    if (capacity == 0) return 0;
-    d.by_residual = by_residual;
-    d.writer = tsr_range_writer(payload, capacity);
-    tsr_range_put_even(&d.writer, by_residual, 1);
-    for (int32_t y = 0; y < tile.height && !d.writer.overflow; y++) {
-        tsr_drawn_row(&d, samples + tile.first + (size_t)y * tile.stride, TSR_DRAWN_WRITES);
-        tsr_drawn_end_row(&d);
+    for (int32_t y = 0; y < tile.height && !d->writer.overflow; y++) {
+        tsr_drawn_row(d, samples + tile.first + (size_t)y * tile.stride, way);
+        tsr_drawn_end_row(d, way);
     }
+}
+
+static size_t code_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, enum tsr_drawn_kind kind,
+                        uint8_t *payload, size_t capacity, uint32_t *others, void *scratch)
+{
+    struct tsr_drawn d = {.range = range};
+    if (capacity == 0) return 0;
+    begin_tile(&d, tile, kind, scratch);
+    d.writer = tsr_range_writer(payload, capacity);
+    tsr_range_put_even(&d.writer, (uint32_t)kind, 2);
+    if (kind >= TSR_DRAWN_BY_BLEND)
+        code_rows(&d, samples, tile, TSR_DRAWN_WRITES_BLEND);
+    else
+        code_rows(&d, samples, tile, TSR_DRAWN_WRITES);
+    *others = d.others;
     return end_string(&d.writer);
 }
 
 /* The string by values stands in the second half until it is known to be the shorter one. */
 static size_t code_tile_both(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload,
-                             size_t capacity, void *scratch)
+                             size_t capacity, uint32_t *others, void *scratch)
 {
-    struct tsr_drawn d = begin_tile(tile, range, scratch);
+    struct tsr_drawn d = {.range = range};
     const size_t half = capacity / 2;
     if (half == 0) return 0;
+    begin_tile(&d, tile, TSR_DRAWN_BY_VALUE, scratch);
     d.writer = tsr_range_writer(payload, half);
     d.by_value = tsr_range_writer(payload + half, half);
-    tsr_range_put_even(&d.writer, 1, 1);
-    tsr_range_put_even(&d.by_value, 0, 1);
+    tsr_range_put_even(&d.writer, TSR_DRAWN_BY_RESIDUAL, 2);
+    tsr_range_put_even(&d.by_value, TSR_DRAWN_BY_VALUE, 2);
     for (int32_t y = 0; y < tile.height && !(d.writer.overflow && d.by_value.overflow); y++) {
         tsr_drawn_row(&d, samples + tile.first + (size_t)y * tile.stride, TSR_DRAWN_WRITES_BOTH);
-        tsr_drawn_end_row(&d);
+        tsr_drawn_end_row(&d, TSR_DRAWN_WRITES_BOTH);
     }
+    *others = d.others;
     const size_t by_residual = end_string(&d.writer), by_value = end_string(&d.by_value);
     if (by_value == 0 || (by_residual > 0 && by_residual <= by_value)) return by_residual;
     memmove(payload, payload + half, by_value);
     return by_value;
 }
 
+static inline bool decode_rows(struct tsr_drawn *d, uint16_t *samples, struct tsr_tile tile,
+                               const enum tsr_drawn_way way)
+{
+    for (int32_t y = 0; y < tile.height; y++) {
+        if (!tsr_drawn_row(d, NULL, way) || d->reader.overrun) return false;
+        memcpy(samples + tile.first + (size_t)y * tile.stride, d->row[0], (size_t)tile.width * sizeof *samples);
+        tsr_drawn_end_row(d, way);
+    }
+    return d->reader.at >= d->reader.size;
+}
+
 static bool decode_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile,
                         void *scratch)
 {
-    struct tsr_drawn d = begin_tile(tile, range, scratch);
-    d.reader = tsr_range_reader(payload, size);
-    d.by_residual = tsr_range_get_even(&d.reader, 1) != 0;
-    for (int32_t y = 0; y < tile.height; y++) {
-        if (!tsr_drawn_row(&d, NULL, TSR_DRAWN_READS) || d.reader.overrun) return false;
-        memcpy(samples + tile.first + (size_t)y * tile.stride, d.row[0], (size_t)tile.width * sizeof *samples);
-        tsr_drawn_end_row(&d);
-    }
-    return d.reader.at >= size;
+    struct tsr_drawn d = {.range = range, .reader = tsr_range_reader(payload, size)};
+    begin_tile(&d, tile, (enum tsr_drawn_kind)tsr_range_get_even(&d.reader, 2), scratch);
+    return d.kind >= TSR_DRAWN_BY_BLEND ? decode_rows(&d, samples, tile, TSR_DRAWN_READS_BLEND)
+                                        : decode_rows(&d, samples, tile, TSR_DRAWN_READS);
 }
 
 const struct tsr_drawn_form TSR_FORM = {code_tile, code_tile_both, decode_tile};

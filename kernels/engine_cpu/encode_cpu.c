@@ -452,7 +452,7 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     model->tile_height = cut.tile_height;
     const uint32_t tiles = tsr_tile_count(image, model);
     memset(space.tiles, 0, tiles * sizeof *space.tiles);
-    const bool may_be_drawn = tsr_tries_drawn(coding) && tsr_may_be_drawn(image, job->raster);
+    const bool may_be_drawn = tsr_tries_drawn(coding) && tsr_may_be_drawn(image, coding->effort, job->raster);
     make_planes(pool, image, coding, job->raster, &space);
     int last = model->planes - 1;
     while (last > 0 && !model->plane[last].present) last--;

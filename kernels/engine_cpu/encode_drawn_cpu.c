@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "entropy/drawn.h"
 #include "kernels/drawn/drawn_cpu.h"
+
+enum { FEW_VALUES = 16 }; /* of pieces that are coded by value alone */
 
 /* The pieces of drawn tiles: of a tile and a coded plane each, by tile, then by plane. */
 struct drawn_work {
@@ -35,16 +38,45 @@ static uint8_t *room_of(const struct drawn_work *work, struct tsr_tile tile, int
 }
 
 /* Codes a piece by residuals or by values, as its range says; else both ways at once, of which the shorter one stays.
- * Returns its bytes; 0: it has no room. */
+ * *others: see tsr_code_drawn_tile. Returns its bytes; 0: it has no room. */
+static size_t code_plainly(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *bytes, size_t most,
+                           size_t room, uint32_t *others, void *scratch)
+{
+    enum { MANY_VALUES = 1024 };
+    const bool both = range > FEW_VALUES && range < MANY_VALUES;
+    size_t size = 0;
+    if (both)
+        size =
+            tsr_code_drawn_tile_both(samples, tile, range, bytes, room < 2 * most ? room : 2 * most, others, scratch);
+    const int kind = range > FEW_VALUES ? TSR_DRAWN_BY_RESIDUAL : TSR_DRAWN_BY_VALUE;
+    return size > 0 ? size : tsr_code_drawn_tile(samples, tile, range, kind, bytes, most, others, scratch);
+}
+
+/* Codes a piece by blend where that is shorter: both kinds, each behind the shortest one yet. */
+static size_t code_by_blend(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *bytes, size_t size,
+                            size_t room, void *scratch)
+{
+    for (int kind = TSR_DRAWN_BY_BLEND; kind <= TSR_DRAWN_BY_BLEND_ALONE; kind++) {
+        const size_t left = room - size, most = size > 0 && size - 1 < left ? size - 1 : left;
+        uint32_t others;
+        const size_t other = tsr_code_drawn_tile(samples, tile, range, kind, bytes + size, most, &others, scratch);
+        if (other == 0) continue;
+        memmove(bytes, bytes + size, other);
+        size = other;
+    }
+    return size;
+}
+
+/* A piece by value or residual, by blend where its other samples take much of it, or raw. Returns its bytes; 0: it has
+ * no room. */
 static size_t code_piece(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *bytes, size_t room,
                          void *scratch)
 {
-    enum { FEW_VALUES = 16, MANY_VALUES = 1024 };
     const size_t raw = tsr_raw_tile_bytes(range, tile.width, tile.height), most = room < raw - 1 ? room : raw - 1;
-    const bool both = range > FEW_VALUES && range < MANY_VALUES;
-    size_t size = 0;
-    if (both) size = tsr_code_drawn_tile_both(samples, tile, range, bytes, room < 2 * most ? room : 2 * most, scratch);
-    if (size == 0) size = tsr_code_drawn_tile(samples, tile, range, range > FEW_VALUES, bytes, most, scratch);
+    uint32_t others = 0;
+    size_t size = code_plainly(samples, tile, range, bytes, most, room, &others, scratch);
+    if (range > FEW_VALUES && (uint64_t)others * 4 >= (uint64_t)size * 3)
+        size = code_by_blend(samples, tile, range, bytes, size, room < size + most ? room : size + most, scratch);
     if (size > 0 || raw > room) return size;
     tsr_put_raw_tile(samples, tile, range, bytes, raw);
     return raw;

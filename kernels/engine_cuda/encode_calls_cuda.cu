@@ -369,7 +369,7 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
 /* Whether a frame is left to the CPU engine, which may code it as drawn planes. */
 bool is_tried_as_drawn(const tsr_image *image, const tsr_coding *coding, const tsr_encode_job &job)
 {
-    return tsr_tries_drawn(coding) && tsr_may_be_drawn(image, job.raster);
+    return tsr_tries_drawn(coding) && tsr_may_be_drawn(image, coding->effort, job.raster);
 }
 
 void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,

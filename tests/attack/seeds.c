@@ -211,6 +211,7 @@ static const struct need {
 } needs[] = {{"drawn", "predict", DRAWN},
              {"drawn_rgb", "predict", DRAWN},
              {"equal_frames", "", EQUAL},
+             {"blend", "predict", DRAWN},
              {"predicted", "lossy transform", INTRA},
              {"dc_plane", "lossy transform", DC_PLANE}};
 
@@ -243,6 +244,7 @@ static const struct kind kinds[] = {
     {"equal_frames", {"dicom/samples/rgb_frames.dcm", NULL}, EQUAL_FRAMES, false},
     {"drawn", {"pnm/extremes_8bit.pgm", "pnm/extremes_16bit.pgm"}, AS_IT_IS, false},
     {"drawn_rgb", {"pnm/extremes_rgb.ppm", "pnm/screen_8bit.ppm"}, AS_IT_IS, false},
+    {"blend", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, false},
     {"predicted", {"pnm/landscape_coarse.ppm", "png/formats/rgb8.png"}, AS_IT_IS, true},
     {"dc_plane", {"pnm/landscape_grey_8bit.pgm", NULL}, AS_IT_IS, true},
     {"verbatim", {"other/text.txt", "dicom/forms/jpeg_garbage.dcm"}, AS_IT_IS, false},
@@ -323,6 +325,7 @@ static struct tsr_compress_options options_of(const struct kind *kind, const str
         options.tune = TSR_TUNE_SSIM;
     }
     if (need_of(kind).tool == INTRA) options.effort = 8;
+    if (strcmp(kind->name, "blend") == 0) options.effort = 9; /* tries small frames as drawn ones */
     if (need_of(kind).tool == DC_PLANE) options.qp_eighths = 34 * TSR_QP_UNIT;
     return options;
 }

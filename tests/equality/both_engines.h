@@ -45,7 +45,8 @@ static inline uint32_t count_plain(const struct tsr_image *image, const struct t
                                    const uint8_t *rasters, uint32_t frames)
 {
     const uint32_t tried = tsr_tries_drawn(coding) ? frames : 0;
-    for (uint32_t f = 0; f < tried; f++) frames -= tsr_may_be_drawn(image, rasters + f * raster_bytes(image));
+    for (uint32_t f = 0; f < tried; f++)
+        frames -= tsr_may_be_drawn(image, coding->effort, rasters + f * raster_bytes(image));
     return frames;
 }
 

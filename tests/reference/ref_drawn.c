@@ -14,13 +14,32 @@ struct slot {
 struct drawn {
     struct ref_coder c;
     uint32_t width, height, range;
-    unsigned by_residual, s, b;
+    unsigned way, s, b;
     uint16_t *x, *errors;
     uint32_t row, column; /* of the sample that is decoded */
     uint32_t factor[42];
     struct slot *memory[3];
     struct ref_chance flat, *general, *coarse, *different, *pattern, *value, *after;
     struct ref_chance residual[16][160];
+    struct blend *blend; /* 7: of ways 2 and 3 */
+};
+
+/* A question that was not asked (4): its two chances, and the value that it is about. */
+struct unasked {
+    struct ref_chance *chance[2];
+    uint32_t value;
+};
+
+struct unasked_list {
+    unsigned count;
+    struct unasked item[7];
+};
+
+struct blend {
+    uint16_t *miss[8], *lost;
+    int64_t guess[8], tap[10], factor[10], expected;
+    unsigned activity;
+    struct ref_chance by_activity[32][160], by_height[256][160];
 };
 
 static struct ref_chance *make_chances(size_t count)
@@ -99,6 +118,114 @@ static struct slot *find_slot(struct drawn *d, unsigned level, uint8_t *check)
     return &d->memory[level][f >> (32 - d->s)];
 }
 
+/* 7: 16 times a sample */
+static int64_t scaled(const struct drawn *d, int u, int v)
+{
+    return 16 * (int64_t)at(d, d->x, u, v);
+}
+
+static int64_t blend_guesses(struct drawn *d)
+{
+    int64_t w = scaled(d, 0, -1), ww = scaled(d, 0, -2), n = scaled(d, 1, 0), nw = scaled(d, 1, -1),
+            ne = scaled(d, 1, 1), nn = scaled(d, 2, 0), nne = scaled(d, 2, 1);
+    int64_t guesses[8] = {w + ne - n,
+                          n + (n - nn) / 2 + (w - nw) / 2,
+                          w + n - nw,
+                          (w + n) / 2,
+                          w + (w - ww) / 2 + (ne - n) / 2,
+                          16 * (int64_t)median(at(d, d->x, 0, -1), at(d, d->x, 1, 0), at(d, d->x, 1, -1)),
+                          (2 * w + 2 * n + ne - nw) / 4,
+                          n + ne - nne};
+    int64_t sum = 0, weights = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        const uint16_t *m = d->blend->miss[i];
+        uint32_t u = 2 * at(d, m, 1, 0) + at(d, m, 1, 1) + at(d, m, 1, -1) + 2 * at(d, m, 0, -1) + at(d, m, 0, -2) + 96;
+        unsigned s = ref_bit_count(u) - 7;
+        int64_t top = u >> s, weight = (((int64_t)1 << 43) / (top * top)) >> 2 * s;
+        d->blend->guess[i] = guesses[i];
+        sum += weight * (guesses[i] - n);
+        weights += weight;
+    }
+    return n + sum / weights;
+}
+
+static void blend(struct drawn *d)
+{
+    struct blend *b = d->blend;
+    int64_t mean = blend_guesses(d), sum = 0, most = 16 * ((int64_t)d->range - 1);
+    for (unsigned k = 0; k < 10; k++) {
+        b->tap[k] = scaled(d, places[k][0], places[k][1]) - mean;
+        sum += b->factor[k] * b->tap[k];
+    }
+    int64_t e = mean + (sum >> 16);
+    b->expected = e < 0 ? 0 : e > most ? most : e;
+    uint32_t s = 2 * at(d, b->lost, 0, -1) + 2 * at(d, b->lost, 1, 0) + at(d, b->lost, 1, -1) + at(d, b->lost, 1, 1) +
+                 at(d, b->lost, 0, -2) + at(d, b->lost, 2, 0);
+    unsigned l = s < 4 ? 0 : ref_bit_count(s) - 1;
+    b->activity = s < 4 ? 0 : 2 * l + (s >> (l - 1)) % 2 - 3;
+}
+
+static void learn_blend(struct drawn *d, size_t i, uint32_t x)
+{
+    struct blend *b = d->blend;
+    int64_t v = 16 * (int64_t)x, m = v - b->expected, energy = 16384;
+    for (unsigned k = 0; k < 8; k++) {
+        int64_t miss = v < b->guess[k] ? b->guess[k] - v : v - b->guess[k];
+        b->miss[k][i] = (uint16_t)(miss < 65535 ? miss : 65535);
+    }
+    int64_t lost = m < 0 ? -m : m;
+    b->lost[i] = (uint16_t)(lost < 16383 ? lost : 16383);
+    if (m == 0) return;
+    for (unsigned k = 0; k < 10; k++) energy += b->tap[k] * b->tap[k];
+    int64_t step = m * (1 << 28) / energy;
+    for (unsigned k = 0; k < 10; k++) {
+        int64_t f = b->factor[k] + ((step * b->tap[k] + 65536) >> 17), one = 1 << 20;
+        b->factor[k] = f < -one ? -one : f > one ? one : f;
+    }
+}
+
+static unsigned double_bit(struct drawn *d, struct ref_chance *a, struct ref_chance *b)
+{
+    unsigned bit = bit_by(&d->c, ((uint32_t)a->z + b->z) / 2);
+    adapt(a, bit);
+    adapt(b, bit);
+    return bit;
+}
+
+/* A number of GROUND.md 5 by two arrays. */
+static int64_t double_number(struct drawn *d, struct ref_chance *a, struct ref_chance *b)
+{
+    unsigned n = 0, f, node = 1;
+    while (n < 31 && double_bit(d, &a[n], &b[n])) n++;
+    f = n < 2 ? n : 2;
+    for (unsigned i = 0; i < f; i++) node = 2 * node + double_bit(d, &a[32 + 4 * n + node], &b[32 + 4 * n + node]);
+    return (int64_t)node * ((int64_t)1 << (n - f)) + ref_even(&d->c, n - f) - 1;
+}
+
+static bool read_blended(struct drawn *d, uint32_t m, uint32_t *x)
+{
+    struct blend *b = d->blend;
+    unsigned height = ref_bit_count((uint32_t)(b->expected >> 4));
+    int64_t folded =
+        double_number(d, b->by_activity[b->activity], b->by_height[b->activity / 2 * 16 + (height < 15 ? height : 15)]);
+    if (folded > d->range) return ref_fail("a residual of a drawn plane is out of range");
+    int64_t e = folded % 2 ? -(folded / 2) - 1 : folded / 2;
+    if (b->expected < 16 * (int64_t)m) e = -e;
+    *x = (uint32_t)((m + e + d->range) % d->range);
+    return true;
+}
+
+/* 4: whether a question by a chance is asked. */
+static bool is_asked(const struct drawn *d, uint32_t z)
+{
+    return d->way < 2 || z >= (d->way == 2 ? 24576u : 57344u);
+}
+
+static void leave(struct unasked_list *list, struct ref_chance *one, struct ref_chance *other, uint32_t value)
+{
+    list->item[list->count++] = (struct unasked){{one, other}, value};
+}
+
 struct around {
     uint32_t w, n, nw, ne, ww, nn, m;
     unsigned activity;
@@ -118,6 +245,10 @@ static struct around look_around(const struct drawn *d)
     a.activity = ref_bit_count(2 * at(d, d->errors, 0, -1) + 2 * at(d, d->errors, 1, 0) + at(d, d->errors, 1, -1) +
                                at(d, d->errors, 1, 1) + at(d, d->errors, 0, -2));
     if (a.activity > 15) a.activity = 15;
+    if (d->way >= 2) {
+        a.m = (uint32_t)((d->blend->expected + 8) / 16);
+        a.activity = d->blend->activity / 2;
+    }
     return a;
 }
 
@@ -127,7 +258,8 @@ static unsigned bit_if(bool holds)
 }
 
 /* 5 */
-static bool is_neighbour(struct drawn *d, const struct around *a, bool asked, uint32_t v, uint32_t *x)
+static bool is_neighbour(struct drawn *d, const struct around *a, bool asked, uint32_t v, uint32_t *x,
+                         struct unasked_list *unasked)
 {
     uint32_t candidates[6] = {a->w, a->n, a->nw, a->ne, a->ww, a->nn};
     unsigned above = bit_if(a->n == a->nw) | bit_if(a->n == a->ne) << 1 | bit_if(a->nw == a->ne) << 2;
@@ -145,8 +277,13 @@ static bool is_neighbour(struct drawn *d, const struct around *a, bool asked, ui
         if (far > 5) far = 5;
         struct ref_chance *fine = differ ? &d->different[((a->activity * 8 + far) * 8 + k) * 2 + asked]
                                          : &d->pattern[(pattern * 8 + k) * 2 + asked];
+        struct ref_chance *coarse = &d->coarse[((beside * 8 + k) * 2 + asked) * 8 + above];
+        if (fine->n == 0) fine->z = coarse->z;
         *x = candidates[k];
-        if (fine_bit(d, fine, &d->coarse[((beside * 8 + k) * 2 + asked) * 8 + above]) == 0) return true;
+        if (!is_asked(d, fine->z))
+            leave(unasked, fine, coarse, *x);
+        else if (fine_bit(d, fine, coarse) == 0)
+            return true;
     }
     return false;
 }
@@ -154,7 +291,8 @@ static bool is_neighbour(struct drawn *d, const struct around *a, bool asked, ui
 /* 6 */
 static bool read_other(struct drawn *d, const struct around *a, uint32_t *x)
 {
-    if (d->by_residual) {
+    if (d->way >= 2) return read_blended(d, a->m, x);
+    if (d->way == 1) {
         int64_t folded = ref_any_number(&d->c, d->residual[a->activity]);
         if (folded >= d->range) return ref_fail("a residual of a drawn plane is out of range");
         int64_t e = folded % 2 ? -(folded / 2) - 1 : folded / 2, sum = (int64_t)a->m + e;
@@ -174,10 +312,12 @@ static bool read_other(struct drawn *d, const struct around *a, uint32_t *x)
     return *x < d->range || ref_fail("a value of a drawn plane is out of range");
 }
 
-/* 4 to 6 */
+/* 4 to 7 */
 static bool read_sample(struct drawn *d)
 {
+    if (d->way >= 2) blend(d);
     struct around a = look_around(d);
+    struct unasked_list unasked = {0};
     struct slot *slot[3];
     uint8_t check[3];
     bool known[3];
@@ -198,13 +338,21 @@ static bool read_sample(struct drawn *d)
         unsigned simple = a.w == a.n && a.n == a.nw && a.nw == a.ne, count = s->count < 15 ? s->count : 15;
         struct ref_chance *general = &d->general[((count * 3 + (unsigned)level) * 8 + same) * 2 + simple];
         if (s->right.n == 0) s->right.z = general->z;
-        unsigned bit = bit_by(&d->c, s->right.n < 2 ? general->z : s->right.z);
-        adapt(general, bit);
-        adapt(&s->right, bit);
-        found = bit == 0;
-        x = v;
+        uint32_t z = s->right.n < 2 ? general->z : s->right.z;
+        if (is_asked(d, z)) {
+            unsigned bit = bit_by(&d->c, z);
+            adapt(general, bit);
+            adapt(&s->right, bit);
+            found = bit == 0;
+            x = v;
+        } else {
+            leave(&unasked, general, &s->right, v);
+            level = -1;
+        }
     }
-    if (!found && !is_neighbour(d, &a, level >= 0, v, &x) && !read_other(d, &a, &x)) return false;
+    if (!found && !is_neighbour(d, &a, level >= 0, v, &x, &unasked) && !read_other(d, &a, &x)) return false;
+    for (unsigned i = 0; i < unasked.count; i++)
+        for (unsigned k = 0; k < 2; k++) adapt(unasked.item[i].chance[k], x != unasked.item[i].value);
     for (unsigned l = 0; l < 3; l++) {
         struct slot *s = slot[l];
         if (!known[l])
@@ -219,6 +367,7 @@ static bool read_sample(struct drawn *d)
     size_t i = (size_t)d->row * d->width + d->column;
     uint32_t error = apart(x, a.m);
     d->x[i] = (uint16_t)x;
+    if (d->way >= 2) learn_blend(d, i, x);
     d->errors[i] = (uint16_t)(error < 4095 ? error : 4095);
     return true;
 }
@@ -262,6 +411,13 @@ static void begin(struct drawn *d)
     d->value = make_chances(1024);
     d->after = make_chances(65536);
     d->errors = ref_alloc((size_t)d->width * d->height, sizeof *d->errors);
+    if (d->way < 2) return;
+    d->blend = ref_alloc(1, sizeof *d->blend);
+    for (unsigned i = 0; i < 8; i++)
+        d->blend->miss[i] = ref_alloc((size_t)d->width * d->height, sizeof *d->blend->miss[i]);
+    d->blend->lost = ref_alloc((size_t)d->width * d->height, sizeof *d->blend->lost);
+    for (unsigned i = 0; i < 32 * 160; i++) d->blend->by_activity[i / 160][i % 160].z = 32768;
+    for (unsigned i = 0; i < 256 * 160; i++) d->blend->by_height[i / 160][i % 160].z = 32768;
 }
 
 bool ref_drawn_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
@@ -273,9 +429,9 @@ bool ref_drawn_tile(const struct ref_plane_model *plane, uint32_t width, uint32_
     d->height = height;
     d->range = plane->range;
     d->x = x;
-    begin(d);
     for (unsigned i = 0; i < 4; i++) ref_next_byte(&d->c);
-    d->by_residual = ref_even(&d->c, 1);
+    d->way = ref_even(&d->c, 2);
+    begin(d);
     for (d->row = 0; d->row < height; d->row++)
         for (uint32_t c = 0; c < width; c += 16)
             if (!read_group(d, c)) return false;

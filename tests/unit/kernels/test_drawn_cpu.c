@@ -86,14 +86,16 @@ TEST(tiles)
     for (int n = 0; n < 1500; n++) {
         const struct tsr_tile tile = random_tile(&r);
         const uint32_t range = random_range(&r);
-        const bool by_residual = rng_below(&r, 2);
+        const enum tsr_drawn_kind kind = rng_below(&r, TSR_DRAWN_KINDS);
+        uint32_t others, same_others;
         void *const scratch = must(malloc(tsr_drawn_scratch_bytes(tile.width, tile.height)));
         fill(&r, tile, range, n % CONTENTS);
-        const size_t size = tsr_code_drawn_tile(samples, tile, range, by_residual, payload, BYTES, scratch);
+        const size_t size = tsr_code_drawn_tile(samples, tile, range, kind, payload, BYTES, &others, scratch);
         for (int isa = 0; isa <= (int)tsr_best_isa(); isa++) { /* all forms write the same */
             const struct tsr_drawn_form *const form = tsr_drawn_form((enum tsr_isa)isa);
-            const size_t same = form->code(samples, tile, range, by_residual, again, BYTES, scratch);
-            expect(same == size && memcmp(again, payload, size) == 0, "tile %d by form %d", n, isa);
+            const size_t same = form->code(samples, tile, range, kind, again, BYTES, &same_others, scratch);
+            expect(same == size && same_others == others && memcmp(again, payload, size) == 0, "tile %d by form %d", n,
+                   isa);
             expect(form->decode(payload, size, range, back, tile, scratch), "tile %d by form %d", n, isa);
             check_same(tile, samples, back, tile.stride, tile.first);
         }
@@ -105,7 +107,7 @@ TEST(tiles)
         memset(payload + size, 0, 5); /* up to four zeros may be what the end was spared */
         expect(!decodes(tile, range, size + 5), "tile %d is followed by bytes", n);
         payload[size - 1] = GUARD;
-        expect(size == 1 || tsr_code_drawn_tile(samples, tile, range, by_residual, payload, size - 1, scratch) == 0,
+        expect(size == 1 || tsr_code_drawn_tile(samples, tile, range, kind, payload, size - 1, &others, scratch) == 0,
                "tile %d", n);
         expect(size == 1 || payload[size - 1] == GUARD, "tile %d", n);
         free(scratch);
@@ -121,16 +123,19 @@ TEST(both_ways)
         const uint32_t range = random_range(&r);
         void *const scratch = must(malloc(tsr_drawn_scratch_bytes(tile.width, tile.height)));
         fill(&r, tile, range, n % CONTENTS);
-        const size_t by_residual = tsr_code_drawn_tile(samples, tile, range, true, payload, BYTES, scratch),
-                     by_value = tsr_code_drawn_tile(samples, tile, range, false, again, BYTES, scratch),
+        uint32_t others, same_others;
+        const size_t by_residual = tsr_code_drawn_tile(samples, tile, range, TSR_DRAWN_BY_RESIDUAL, payload, BYTES,
+                                                       &others, scratch),
+                     by_value =
+                         tsr_code_drawn_tile(samples, tile, range, TSR_DRAWN_BY_VALUE, again, BYTES, &others, scratch),
                      shorter = by_residual <= by_value ? by_residual : by_value;
         if (by_value < by_residual) memcpy(payload, again, by_value);
         for (int isa = 0; isa <= (int)tsr_best_isa(); isa++) {
             const struct tsr_drawn_form *const form = tsr_drawn_form((enum tsr_isa)isa);
-            expect(form->code_both(samples, tile, range, again, BYTES, scratch) == shorter &&
-                       memcmp(again, payload, shorter) == 0,
+            expect(form->code_both(samples, tile, range, again, BYTES, &same_others, scratch) == shorter &&
+                       same_others == others && memcmp(again, payload, shorter) == 0,
                    "tile %d by form %d", n, isa);
-            expect(shorter == 1 || form->code_both(samples, tile, range, again, 2 * shorter - 1, scratch) == 0,
+            expect(shorter == 1 || form->code_both(samples, tile, range, again, 2 * shorter - 1, &others, scratch) == 0,
                    "tile %d", n);
         }
         free(scratch);
@@ -177,15 +182,25 @@ TEST(frames_that_may_be_drawn)
             const uint64_t value = n % 2 ? rng_next(&r) : x / 9 * 31 + y / 7 * 17 + i % pixel;
             raster[i] = (uint8_t)value;
         }
-        expect(tsr_may_be_drawn(&image, raster) == (n % 2 == 0), "image %d", n);
+        expect(tsr_may_be_drawn(&image, 5, raster) == (n % 2 == 0), "image %d", n);
     }
-    for (size_t i = 0; i < sizeof raster; i++) raster[i] = (uint8_t)(5 * rng_below(&r, 48));
+    for (size_t i = 0; i < sizeof raster; i++) raster[i] = (uint8_t)(3 * rng_below(&r, 64));
     struct tsr_image dithered = {.columns = COLUMNS, .rows = ROWS, .bits_allocated = 8, .components = 1};
-    assert_true(tsr_may_be_drawn(&dithered, raster));
-    for (size_t i = 0; i < sizeof raster; i++) raster[i] = (uint8_t)(5 * rng_below(&r, 49));
-    assert_false(tsr_may_be_drawn(&dithered, raster));
+    assert_true(tsr_may_be_drawn(&dithered, 5, raster));
+    for (size_t i = 0; i < sizeof raster; i++) raster[i] = (uint8_t)(3 * rng_below(&r, 65));
+    assert_false(tsr_may_be_drawn(&dithered, 5, raster));
+    static uint16_t words[100 * 100];
+    const struct tsr_image of_words = {.columns = 100, .rows = 100, .bits_allocated = 16, .components = 1};
+    for (size_t i = 0; i < COUNT_OF(words); i++) words[i] = (uint16_t)(300 * rng_below(&r, 150));
+    assert_true(tsr_may_be_drawn(&of_words, 5, (const uint8_t *)words));
+    for (size_t i = 0; i < COUNT_OF(words); i++) words[i] = (uint16_t)(300 * rng_below(&r, 170));
+    assert_false(tsr_may_be_drawn(&of_words, 9, (const uint8_t *)words));
+    struct tsr_image alone = of_words; /* small ones that are alone in their file, at high efforts */
+    alone.frames = 1;
+    assert_true(tsr_may_be_drawn(&alone, 8, (const uint8_t *)words));
+    assert_false(tsr_may_be_drawn(&alone, 7, (const uint8_t *)words));
     const struct tsr_image one_bit = {.columns = 9, .rows = 9, .bits_allocated = 1, .components = 1};
-    assert_true(tsr_may_be_drawn(&one_bit, raster));
+    assert_true(tsr_may_be_drawn(&one_bit, 5, raster));
 }
 
 /* Tiles of drawn frames are not more than those of other frames, for which there is room. */
