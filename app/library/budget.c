@@ -256,6 +256,12 @@ static struct tsr_header with_kept(const struct tsr_account *a, const struct tsr
 static struct stages most_stages(const struct tsr_account *a, const struct tsr_header *header,
                                  const struct tsr_need *need)
 {
+    struct tsr_header on_base;
+    if (header && a->has_base) {
+        on_base = *header;
+        on_base.has_base = tsr_has_samples(header);
+        header = &on_base;
+    }
     const bool may_lose = a->coding.lossy && !need->only_lossless && header && !tsr_never_lossy(&header->image);
     const struct tsr_coding lossless = tsr_without_loss(&a->coding);
     if (!may_lose) return stages_of(a, header, need, a->coding.lossy ? &lossless : &a->coding);

@@ -82,6 +82,21 @@ static enum tsr_status settle_values(struct tsr_source *source, const struct tsr
     return TSR_OK;
 }
 
+/* Whether the source's frames refer to the base that is wanted. What is not of the same image has none. */
+static enum tsr_status settle_base(struct tsr_source *source, const struct tsr_wanted *wanted, struct tsr_error *error)
+{
+    struct tsr_input *input = NULL;
+    struct tsr_container_reader *reader = NULL;
+    if (wanted->base.size == 0 || !source->header.exact || !tsr_has_samples(&source->header)) return TSR_OK;
+    input = tsr_input_from_memory(wanted->base.bytes, wanted->base.size, tsr_input_name(source->input));
+    if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a base");
+    const enum tsr_status status = tsr_container_open(input, &reader, error);
+    source->header.has_base = status == TSR_OK && tsr_fits_base(&source->header, tsr_container_header(reader));
+    tsr_container_close(reader);
+    tsr_input_close(input);
+    return status;
+}
+
 /* Opens the source and gives it its coding. */
 static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *input,
                                   const struct tsr_source_options *source_options, const struct tsr_wanted *wanted,
@@ -117,7 +132,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     }
     const struct tsr_header pristine = (*source)->header;
     tsr_set_coding(*source, &pristine, &coding);
-    return TSR_OK;
+    return settle_base(*source, wanted, error);
 }
 
 /* A size is a promise of the whole file, also of one that is stored or coded without loss. */
@@ -249,6 +264,7 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
                          wanted->target != TSR_TARGET_RATIO;
     encoded->stops_if_longer = !wanted->raster; /* stored as it is it would have no image */
     encoded->coder = wanted->coding.coder;
+    encoded->base = wanted->base;
     if (is_member) {
         const struct tsr_image *const image = &source->header.image;
         encoded->keeps_raster = image->frames == 1 && tsr_stack_limit(image, &source->header.coding) > 0;
@@ -359,6 +375,41 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
     }
 }
 
+/* Writes a file without loss whose frames refer to what it becomes with loss: BASE.md. What cannot be coded with loss,
+ * or is stored, has no base. */
+static enum tsr_status write_on_base(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
+                                     struct tsr_wanted *wanted, struct tsr_written *written, struct tsr_report *report,
+                                     struct tsr_output *base, struct tsr_error *error)
+{
+    struct tsr_wanted lossless = *wanted;
+    struct tsr_coding coding = tsr_without_loss(&wanted->coding);
+    char reason[sizeof report->reason];
+    account->output_bytes += tsr_input_size(input) + 2 * TSR_EXCESS_BYTES; /* of the base */
+    TSR_TRY(tsr_write_smaller(account, input, base, wanted, false, written, report, error));
+    TSR_TRY(tsr_check_loss(wanted, written, tsr_input_name(input), error));
+    memcpy(reason, report->reason, sizeof reason);
+    const bool is_lossy = tsr_has_frames(&written->header) && written->header.coding.lossy;
+    TSR_TRY(tsr_resolve_coding(&coding, error));
+    lossless.coding = coding;
+    lossless.coding.coder = wanted->coding.coder;
+    lossless.target = TSR_TARGET_NONE;
+    lossless.kept_count = 0;
+    if (is_lossy) lossless.base = (struct tsr_piece){tsr_output_bytes(base), (size_t)tsr_output_size(base)};
+    account->coding = coding;
+    account->has_base = is_lossy;
+    report->reason[0] = '\0';
+    memset(written, 0, sizeof *written);
+    tsr_input_give_back(input);
+    TSR_TRY(tsr_write_smaller(account, input, output, &lossless, false, written, report, error));
+    wanted->base = lossless.base;
+    if (written->header.has_base) return TSR_OK;
+    const char *const why = reason[0]                           ? reason
+                            : !tsr_has_frames(&written->header) ? "it has no samples"
+                                                                : "with loss its samples lie in another way";
+    snprintf(report->reason, sizeof report->reason, "no base: %.240s", why);
+    return TSR_OK;
+}
+
 enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
                                     const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                     struct tsr_report *report, struct tsr_error *error)
@@ -376,8 +427,17 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     account.kept = wanted->kept;
     account.is_member = is_member;
     account.output_bytes = output_room(input, output, is_member);
-    const enum tsr_status status =
-        tsr_write_smaller(&account, input, output, wanted, is_member, written, report, error);
+    struct tsr_output *const base = wanted->lossless_rest ? tsr_output_to_memory() : NULL;
+    struct tsr_wanted on_base = *wanted;
+    enum tsr_status status;
+    if (!wanted->lossless_rest)
+        status = tsr_write_smaller(&account, input, output, wanted, is_member, written, report, error);
+    else if (base)
+        status = write_on_base(&account, input, output, &on_base, written, report, base, error);
+    else
+        status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a base");
+    written->base_bytes = written->header.has_base ? on_base.base.size : 0;
+    tsr_output_close(base);
     tsr_input_set_account(input, NULL);
     tsr_input_drop_held(input);
     tsr_account_close(&account);

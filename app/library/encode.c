@@ -61,8 +61,9 @@ struct encoding {
     uint32_t tiles_taken;
     enum tsr_status take_status;
     struct tsr_error *take_error;
-    struct tsr_units *units;     /* of frames that are units */
-    struct tsr_repeats *repeats; /* NULL: no frame is looked for among earlier ones */
+    struct tsr_base_frames *base; /* NULL: there is none */
+    struct tsr_units *units;      /* of frames that are units */
+    struct tsr_repeats *repeats;  /* NULL: no frame is looked for among earlier ones */
 };
 
 /* Puts a long blob. Of a file without frames as many chunks are compressed at once as there are threads, and as memory
@@ -406,6 +407,8 @@ static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
 /* A batch is coded, and written. */
 static enum tsr_status encode_batch(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
 {
+    for (uint32_t i = 0; i < count && e->base; i++)
+        TSR_TRY(tsr_base_frame(e->base, e->numbers[i], i, &e->jobs[i].base, error));
     const struct tsr_image *const image = &e->source->header.image;
     const uint32_t hashed = e->source->header.coding.lossy ? 0 : count; /* of lossy ones, what they became */
     struct batch_work work = {.e = e, .first = first, .count = count, .error = error};
@@ -473,6 +476,8 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
     e->numbers = calloc(plan.batch, sizeof *e->numbers);
+    if (e->source->header.has_base)
+        TSR_TRY(tsr_base_open_bytes(e->engine, &e->source->header, e->encoded.base, plan.batch, &e->base, error));
     const bool looks = tsr_looks_for_repeats(&e->source->header, is_lossy, e->is_trial);
     if (looks) e->repeats = tsr_repeats_take();
     e->held = e->source->rasters;
@@ -507,6 +512,7 @@ static void give_back(struct encoding *e)
 {
     tsr_units_give(e->units);
     e->units = NULL;
+    tsr_base_close(e->base);
     free(e->jobs);
     free(e->hashes);
     free(e->numbers);
@@ -553,9 +559,10 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
                                     struct tsr_encoded *encoded, struct tsr_error *error)
 {
     struct encoding e = {0};
-    e.engine = engine;
+    e.engine = source->header.has_base ? engine->cpu : engine;
     e.source = source;
     e.writer = writer;
+    e.encoded.base = encoded->base;
     e.encoded.profile = encoded->profile;
     e.encoded.stops_if_longer = encoded->stops_if_longer;
     e.encoded.estimates = encoded->estimates;
@@ -570,6 +577,8 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     tsr_parts_begin(&e.parts);
     tsr_input_restart_hash(source->input); /* what is coded now is what counts */
     enum tsr_status status = allocate(&e, error);
+    if (status == TSR_OK && source->header.has_base)
+        status = tsr_container_put_base(writer, encoded->base.bytes, encoded->base.size, error);
     if (status == TSR_OK && !derived) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
     if (status == TSR_OK) status = check_inner(&e, error);
     if (status == TSR_OK && source->header.exact) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);

@@ -145,6 +145,14 @@ void tsr_container_writer_free(struct tsr_container_writer *writer)
     free(writer);
 }
 
+enum tsr_status tsr_container_put_base(struct tsr_container_writer *w, const void *tsr, size_t size,
+                                       struct tsr_error *error)
+{
+    const struct tsr_piece piece = {tsr, size};
+    tsr_container_stay_large(w);
+    return tsr_put_section(w, TSR_SECTION_BASE, &piece, 1, error);
+}
+
 enum tsr_status tsr_container_put_frame(struct tsr_container_writer *w, const void *model, size_t size,
                                         struct tsr_error *error)
 {
