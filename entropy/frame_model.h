@@ -78,7 +78,7 @@ struct tsr_frame_model {
     struct tsr_colour_model colours; /* the same, before the transform */
     bool extends_sign;               /* see transform/planes/samples.h */
     uint32_t max_error;              /* not 0: first planes are quantised, see transform/planes/near_lossless.h */
-    bool has_base;                   /* predictors may refer to the frame's base: BASE.md 3 */
+    bool may_have_base, has_base;    /* the frame has a base; predictors may refer to it: BASE.md 3 */
     int planes;                      /* first planes of all components, then second planes */
     struct tsr_plane_model plane[TSR_PLANES_LIMIT];
 };
@@ -437,6 +437,7 @@ TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image
 {
     tsr_put_ue(w, (uint32_t)model->tile_width - 1);
     tsr_put_ue(w, (uint32_t)model->tile_height - 1);
+    if (model->may_have_base) tsr_put_bits(w, model->has_base, 1);
     if (image->components >= 3) tsr_put_bits(w, model->colour, 2);
     if (tsr_image_outside_bits(image) > 0) tsr_put_bits(w, model->extends_sign, 1);
     if (tsr_may_lose(image)) {
@@ -465,12 +466,13 @@ TSR_HD bool tsr_get_tiling(struct tsr_bit_reader *r, const struct tsr_image *ima
 }
 
 /* False where the bits are not exactly the model of a frame, with a base or without. */
-TSR_HD_CALL bool tsr_get_model_on_base(struct tsr_bit_reader *r, const struct tsr_image *image, bool has_base,
+TSR_HD_CALL bool tsr_get_model_on_base(struct tsr_bit_reader *r, const struct tsr_image *image, bool may_have_base,
                                        struct tsr_frame_model *model)
 {
     struct tsr_tiling tiling;
-    model->has_base = has_base;
     if (!tsr_get_tiling(r, image, &tiling)) return false;
+    model->may_have_base = may_have_base;
+    model->has_base = may_have_base && tsr_get_bits(r, 1);
     model->tile_width = tiling.tile_width;
     model->tile_height = tiling.tile_height;
     model->colour = TSR_COLOUR_NONE;

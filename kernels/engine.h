@@ -61,7 +61,7 @@ struct tsr_encode_job {
      * time. The model is complete then. An engine may leave out the last tiles, or all. */
     void (*take)(void *taker, const struct tsr_coded_frame *coded, uint32_t tile);
     void *taker;
-    struct tsr_base base; /* in; for the CPU engine alone */
+    struct tsr_base base; /* in; for the CPU engine alone. With one the raster stays, and no tile is given away early */
     void *lent;           /* out: what of that memory is lent; NULL: nothing */
     const char *engine;   /* out: name of the engine that did it */
     const char *fallback; /* out: why it was not the one called, or NULL; lives as long as the engine */

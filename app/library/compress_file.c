@@ -92,6 +92,8 @@ static enum tsr_status settle_base(struct tsr_source *source, const struct tsr_w
     if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a base");
     const enum tsr_status status = tsr_container_open(input, &reader, error);
     source->header.has_base = status == TSR_OK && tsr_fits_base(&source->header, tsr_container_header(reader));
+    source->base.bytes = wanted->base.bytes;
+    source->base.size = wanted->base.size;
     tsr_container_close(reader);
     tsr_input_close(input);
     return status;
@@ -264,7 +266,6 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
                          wanted->target != TSR_TARGET_RATIO;
     encoded->stops_if_longer = !wanted->raster; /* stored as it is it would have no image */
     encoded->coder = wanted->coding.coder;
-    encoded->base = wanted->base;
     if (is_member) {
         const struct tsr_image *const image = &source->header.image;
         encoded->keeps_raster = image->frames == 1 && tsr_stack_limit(image, &source->header.coding) > 0;

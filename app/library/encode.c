@@ -413,7 +413,7 @@ static enum tsr_status encode_batch(struct encoding *e, uint32_t first, uint32_t
     const uint32_t hashed = e->source->header.coding.lossy ? 0 : count; /* of lossy ones, what they became */
     struct batch_work work = {.e = e, .first = first, .count = count, .error = error};
     if (!e->hashes_later) return code_batch(e, first, count, error);
-    if (image->frames == 1 && hashed > 0) { /* a lossy frame is decoded before it is written */
+    if (image->frames == 1 && hashed > 0 && !e->base) { /* a lossy frame is decoded before it is written */
         e->take_error = error;
         e->jobs[0].take = take_tile;
         e->jobs[0].taker = e;
@@ -477,7 +477,9 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
     e->numbers = calloc(plan.batch, sizeof *e->numbers);
     if (e->source->header.has_base)
-        TSR_TRY(tsr_base_open_bytes(e->engine, &e->source->header, e->encoded.base, plan.batch, &e->base, error));
+        TSR_TRY(tsr_base_open_bytes(e->engine, &e->source->header,
+                                    (struct tsr_piece){e->source->base.bytes, e->source->base.size}, plan.batch,
+                                    &e->base, error));
     const bool looks = tsr_looks_for_repeats(&e->source->header, is_lossy, e->is_trial);
     if (looks) e->repeats = tsr_repeats_take();
     e->held = e->source->rasters;
@@ -523,7 +525,8 @@ static void give_back(struct encoding *e)
 enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *source,
                                   struct tsr_container_writer *writer, struct tsr_error *error)
 {
-    struct encoding e = {.engine = engine, .source = source, .writer = writer, .is_trial = true};
+    struct encoding e = {.source = source, .writer = writer, .is_trial = true};
+    e.engine = source->header.has_base ? engine->cpu : engine;
     tsr_hasher_init(&e.frames);
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK) status = encode_frames(&e, error);
@@ -562,7 +565,6 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.engine = source->header.has_base ? engine->cpu : engine;
     e.source = source;
     e.writer = writer;
-    e.encoded.base = encoded->base;
     e.encoded.profile = encoded->profile;
     e.encoded.stops_if_longer = encoded->stops_if_longer;
     e.encoded.estimates = encoded->estimates;
@@ -578,7 +580,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     tsr_input_restart_hash(source->input); /* what is coded now is what counts */
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK && source->header.has_base)
-        status = tsr_container_put_base(writer, encoded->base.bytes, encoded->base.size, error);
+        status = tsr_container_put_base(writer, source->base.bytes, source->base.size, error);
     if (status == TSR_OK && !derived) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
     if (status == TSR_OK) status = check_inner(&e, error);
     if (status == TSR_OK && source->header.exact) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);

@@ -36,7 +36,6 @@ struct tsr_encoded {
     bool gives_way;                   /* out: it has ended early, TSR_DECLINED: loss saves too little */
     struct tsr_difference difference; /* out: of lossy frames to their originals */
     struct tsr_own_window own_window; /* out: the worst of those that are measured in one frame alone */
-    struct tsr_piece base;            /* in: the .tsr of the base, where the source's header has one */
     bool skips_ssim;                  /* in: its SSIM is not measured */
     bool keeps_raster;                /* in: of one frame */
     uint8_t *raster;                  /* out: then that, the caller's, to be freed; else NULL */

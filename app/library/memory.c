@@ -112,7 +112,7 @@ struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct 
     }
     plan.space = tsr_kept_encode_workspace(engine, image, kept, coding, plan.batch);
     plan.raster_offset = SIZE_MAX;
-    if (image->frames == 1 && kept->count == 0 && !need->has_rasters && engine->ops->raster_offset)
+    if (image->frames == 1 && kept->count == 0 && !need->has_rasters && !header->has_base && engine->ops->raster_offset)
         plan.raster_offset = engine->ops->raster_offset(image, coding);
     return plan;
 }

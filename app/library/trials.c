@@ -139,8 +139,7 @@ enum tsr_status tsr_encode_to_writer(struct tsr_engine *engine, struct tsr_sourc
     uint64_t longer = 0;
     TSR_TRY(encode_with(engine, source, &coding, output, is_member, writer, proof, encoded, error));
     /* where what holds the samples is compressed, what other efforts take tells whether to look for another form */
-    if (!tsr_has_samples(&source->header) || source->header.has_base ||
-        (!encoded->has_others && tsr_is_spliced(&source->header)) ||
+    if (!tsr_has_samples(&source->header) || (!encoded->has_others && tsr_is_spliced(&source->header)) ||
         !tsr_is_sparse(image, image->frames, &coding, tsr_container_payload_bytes(*writer)))
         return TSR_OK;
     TSR_TRY(find_coding(engine, source, *writer, wanted.coder, &coding, &longer, error));

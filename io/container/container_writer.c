@@ -398,7 +398,8 @@ enum tsr_status tsr_container_begin_trial(const struct tsr_container_writer *wri
     w->is_trial = true;
     w->is_member = writer->is_member;
     for (size_t i = 0; i < writer->entry_count; i++)
-        if (writer->entries[i].type == TSR_SECTION_BLOB) TSR_TRY(tsr_add_entry(w, writer->entries[i], error));
+        if (writer->entries[i].type == TSR_SECTION_BLOB || writer->entries[i].type == TSR_SECTION_BASE)
+            TSR_TRY(tsr_add_entry(w, writer->entries[i], error));
     if (!writer->small) return TSR_OK;
     TSR_TRY(may_be_small(w, error));
     return copy_parts(writer->small, w->small, error);

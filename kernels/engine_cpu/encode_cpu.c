@@ -457,8 +457,9 @@ static uint64_t try_drawn(struct tsr_pool *pool, const struct tsr_image *image, 
     return tiles;
 }
 
-void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
-                          struct tsr_encode_job *job, void *workspace)
+/* refers: whether predictors may refer to the job's base, if there is one. */
+static void encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                         bool refers, struct tsr_encode_job *job, void *workspace)
 {
     struct tsr_encode_space space;
     const struct tsr_tiling cut = cut_tiles(image, coding);
@@ -469,7 +470,8 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     model->tile_height = cut.tile_height;
     const uint32_t tiles = tsr_tile_count(image, model);
     memset(space.tiles, 0, tiles * sizeof *space.tiles);
-    model->has_base = job->base.raster != NULL;
+    model->may_have_base = job->base.raster != NULL;
+    model->has_base = model->may_have_base && refers;
     space.base = tsr_base_planes(image, job->base.room);
     const bool may_be_drawn = tsr_tries_drawn(coding) && tsr_may_be_drawn(image, job->raster);
     make_planes(pool, image, coding, job->raster, &space);
@@ -491,4 +493,22 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         tsr_put_tile_sizes(&space.tiles[t], model->planes, space.tile_sizes + t * TSR_TILE_SIZES_BYTES);
     put_model(image, &space, job);
     if (tries_drawn) choose_drawn(pool, image, &space, job, drawn);
+}
+
+static uint64_t coded_bytes(const struct tsr_coded_frame *coded)
+{
+    return coded->model.size + tsr_tiles_bytes(coded);
+}
+
+/* With a base a frame is coded by references to it where that takes less. */
+void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          struct tsr_encode_job *job, void *workspace)
+{
+    const bool has_base = job->base.raster != NULL;
+    assert(!has_base || !job->take);
+    encode_frame(pool, image, coding, false, job, workspace);
+    if (!has_base) return;
+    const uint64_t alone = coded_bytes(&job->coded);
+    encode_frame(pool, image, coding, true, job, workspace);
+    if (alone <= coded_bytes(&job->coded)) encode_frame(pool, image, coding, false, job, workspace);
 }

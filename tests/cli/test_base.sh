@@ -2,11 +2,6 @@
 # byte. The reference decoder agrees. A reader of the base needs the base alone, and damage to one part is told of that part.
 . "${0%/*}/steps.sh"
 
-# section FILE TYPE: offset of the body and bytes of the body of the first section of this type after the header.
-section()
-{
-    "$BIN/tsr_sections" "$1" | awk -v type="$2" '$1 == type { print $2, $3; exit }'
-}
 # base FILE: its base to base.tsr, found by the size that info tells: the section ends eight bytes after it.
 base()
 {
@@ -61,21 +56,69 @@ while read -r name how; do
     TESSERA_ISA=plain run 0 "$TESSERA" decompress -q a.tsr -o c
     cmp a c || bad "$name, $how: plain forms give another file"
 done <<EOF
-pnm/grey_16bit.pgm --psnr 45
-pnm/grey_8bit.pgm --psnr 40 -9
-pnm/grey_8bit.pgm --qp 10 -1
-pnm/grey_16bit.pgm --psnr 45 -3 --coder rans
-pnm/grey_16bit.pgm --psnr 45 --coder cavlc
-pnm/grey_8bit.pgm --max-error 3
-pnm/rgb_8bit.ppm --psnr 42
-pnm/rgb_8bit.ppm --quality web -8
-pnm/rgb_16bit.ppm --psnr 50
-png/rgb_8bit.png --psnr 42
-png/grey_16bit.png --psnr 45
+pnm/ct_12bit.pgm --psnr 45
+pnm/mr_12bit.pgm --psnr 45 -3 --coder rans
+pnm/landscape_grey_8bit.pgm --psnr 40 -9
+pnm/landscape_grey_8bit.pgm --qp 10 -1
+pnm/landscape_grey_8bit.pgm --qp 20 --coder cavlc
+pnm/landscape_grey_8bit.pgm --max-error 3
+pnm/noise_16bit.pgm --qp 40
+pnm/landscape_8bit.ppm --psnr 42
+pnm/landscape_16bit.ppm --quality web -8
+png/landscape_rgb16.png --psnr 42
+png/landscape_rgba.png --psnr 42 -7
+png/landscape_grey16.png --psnr 45
+y4m/420.y4m --psnr 40
+nifti/i16.nii --psnr 45
 dicom/ct/slice_01.dcm --psnr 45
 dicom/ct/slice_01.dcm --quality diagnostic
-dicom/samples/signed_masked.dcm --psnr 45
+dicom/samples/signed_masked.dcm --qp 20
+dicom/samples/high_bit_15.dcm --psnr 45
+dicom/samples/nonsense_bits.dcm --qp 20
+dicom/samples/rgb_frames.dcm --psnr 45
 dicom/forms/big_signed.dcm --psnr 45
+dicom/forms/big_rgb_planar.dcm --psnr 45
 dicom/forms/deflated.dcm --psnr 45
 EOF
+
+# What is never coded with loss has no base, and is said to have none.
+for name in pnm/screen_1bit.pgm dicom/samples/32bit_noise.dcm other/text.txt; do
+    rm -f a.tsr b
+    run 0 "$TESSERA" compress --json --psnr 40 --lossless-rest "$DATA/$name" -o a.tsr
+    case $(fields status base_bytes identical reason) in
+    "ok${tab}null${tab}true${tab}no base: "*) ;;
+    *) bad "$name: $(fields status base_bytes identical reason)" ;;
+    esac
+    run 0 "$TESSERA" decompress -q a.tsr -o b
+    cmp "$DATA/$name" b || bad "$name: another file comes back"
+    run 2 "$TESSERA" decompress -q --base a.tsr -o c
+    says "a.tsr has no base (--lossless-rest makes one)"
+    [ ! -e c ] || bad "$name: a base that is not there was written"
+done
+
+# Damage: of the base alone, of the rest alone. The base reads nothing of the rest.
+cp "$DATA/pnm/ct_12bit.pgm" a && rm -f a.tsr
+run 0 "$TESSERA" compress -q --psnr 45 --lossless-rest a -o a.tsr
+base a.tsr
+size=$(fields base_bytes)
+run 0 "$TESSERA" decompress -q --base a.tsr -o whole
+for at in $((base_at + size / 2)) $((base_at + size + 200)); do
+    cp a.tsr hurt.tsr && changes_byte hurt.tsr "$at"
+    rm -f b c
+    run 61 "$TESSERA" test -q hurt.tsr
+    run 61 "$TESSERA" decompress -q hurt.tsr -o b
+    [ ! -e b ] || bad "damage at byte $at: a file was written"
+    if [ "$at" -lt $((base_at + size)) ]; then
+        run 61 "$TESSERA" decompress -q --base hurt.tsr -o c
+    else
+        run 0 "$TESSERA" decompress -q --base hurt.tsr -o c
+        cmp c whole || bad "damage to the rest changes the base"
+    fi
+done
+
+# What cannot be is said at once.
+run 2 "$TESSERA" compress -q --lossless-rest a -o b.tsr
+run 2 "$TESSERA" compress -q --psnr 40 --lossless-rest --samples-only a -o b.tsr
+run 2 "$TESSERA" compress -q --psnr 40 --lossless-rest --series b.tsr a
+[ ! -e b.tsr ] || bad "a run that was refused wrote a file"
 finish

@@ -385,6 +385,7 @@ struct ref_plane_model { /* 6.4 */
 
 struct ref_frame { /* 6 */
     uint32_t tile_width, tile_height, tile_count;
+    bool refers; /* BASE.md 2 */
     unsigned colour;
     unsigned packing;   /* of colours: 6.6 */
     uint32_t listed[3]; /* the number of values in each list */

@@ -68,10 +68,10 @@ static uint16_t index_of(const struct ref_plane_model *plane, uint32_t y)
 void ref_frame_base(struct ref_frame *frame, const struct ref_header *h, const uint8_t *raster)
 {
     size_t pixels = (size_t)h->columns * h->rows;
-    if (!h->has_base || frame->packing != 0) return;
+    if (!frame->refers || frame->packing != 0) return;
     for (unsigned c = 0; c < h->components; c++) frame->base[c] = ref_alloc(pixels, sizeof *frame->base[c]);
     for (size_t i = 0; i < pixels; i++) {
-        int32_t p[4];
+        int32_t p[4] = {0};
         for (unsigned c = 0; c < h->components; c++) p[c] = value_at(h, raster, pixels, c, i);
         transform(frame->colour, h->stored, p);
         for (unsigned c = 0; c < h->components; c++)

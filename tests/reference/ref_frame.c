@@ -199,6 +199,7 @@ bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *h, const 
     frame->tile_width = (uint32_t)width;
     frame->tile_height = (uint32_t)height;
     frame->tile_count = (uint32_t)(((h->columns + width - 1) / width) * ((h->rows + height - 1) / height));
+    if (h->has_base) frame->refers = ref_u(&b, 1); /* BASE.md 2 */
     if (h->components >= 3) frame->colour = ref_u(&b, 2);
     bool spare_bits = h->stored < h->allocated;
     if (h->allocated <= 16 && spare_bits) frame->extends_sign = ref_u(&b, 1);
@@ -213,7 +214,7 @@ bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *h, const 
     for (unsigned p = 0; p < frame->planes; p++) {
         if (p >= h->components && h->allocated <= 16 && !ref_u(&b, 1)) continue;
         struct ref_plane_model *plane = &frame->plane[p];
-        bool on_base = h->has_base && frame->packing == 0 && p < h->components; /* BASE.md 3 */
+        bool on_base = frame->refers && frame->packing == 0 && p < h->components; /* BASE.md 3 */
         if (on_base) plane->earlier[plane->earlier_count++] = &frame->base_plane[p];
         for (unsigned q = p; q > 0 && p < h->components; q--)
             if (frame->plane[q - 1].range > 1) plane->earlier[plane->earlier_count++] = &frame->plane[q - 1];
