@@ -398,15 +398,27 @@ static enum tsr_status write_on_base(struct tsr_account *account, struct tsr_inp
     if (is_lossy) lossless.base = (struct tsr_piece){tsr_output_bytes(base), (size_t)tsr_output_size(base)};
     account->coding = coding;
     account->has_base = is_lossy;
+    const struct tsr_output_mark start = tsr_output_mark(output);
     report->reason[0] = '\0';
     memset(written, 0, sizeof *written);
     tsr_input_give_back(input);
     TSR_TRY(tsr_write_smaller(account, input, output, &lossless, false, written, report, error));
     wanted->base = lossless.base;
     if (written->header.has_base) return TSR_OK;
-    const char *const why = reason[0]                           ? reason
-                            : !tsr_has_frames(&written->header) ? "it has no samples"
-                                                                : "with loss its samples lie in another way";
+    const bool is_too_large = is_lossy && !tsr_has_frames(&written->header);
+    if (is_too_large) { /* stored it is smaller; without a base it may be coded all the same */
+        lossless.base = (struct tsr_piece){NULL, 0};
+        account->has_base = false;
+        report->reason[0] = '\0';
+        memset(written, 0, sizeof *written);
+        tsr_input_give_back(input);
+        TSR_TRY(tsr_output_return(output, &start, error));
+        TSR_TRY(tsr_write_smaller(account, input, output, &lossless, false, written, report, error));
+    }
+    const char *const why = is_too_large ? "with one it would be larger than stored"
+                            : reason[0]  ? reason
+                            : is_lossy   ? "with loss its samples lie in another way"
+                                         : "it has no samples";
     snprintf(report->reason, sizeof report->reason, "no base: %.240s", why);
     return TSR_OK;
 }

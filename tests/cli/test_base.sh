@@ -62,7 +62,6 @@ pnm/landscape_grey_8bit.pgm --psnr 40 -9
 pnm/landscape_grey_8bit.pgm --qp 10 -1
 pnm/landscape_grey_8bit.pgm --qp 20 --coder cavlc
 pnm/landscape_grey_8bit.pgm --max-error 3
-pnm/noise_16bit.pgm --qp 40
 pnm/landscape_8bit.ppm --psnr 42
 pnm/landscape_16bit.ppm --quality web -8
 png/landscape_rgb16.png --psnr 42
@@ -73,20 +72,20 @@ nifti/i16.nii --psnr 45
 dicom/ct/slice_01.dcm --psnr 45
 dicom/ct/slice_01.dcm --quality diagnostic
 dicom/samples/signed_masked.dcm --qp 20
-dicom/samples/high_bit_15.dcm --psnr 45
-dicom/samples/nonsense_bits.dcm --qp 20
-dicom/samples/rgb_frames.dcm --psnr 45
+dicom/samples/rgb_frames.dcm --qp 40
+dicom/nm/tomo.dcm --qp 40
+dicom/enhanced/slopes.dcm --qp 20
 dicom/forms/big_signed.dcm --psnr 45
 dicom/forms/big_rgb_planar.dcm --psnr 45
-dicom/forms/deflated.dcm --psnr 45
 EOF
 
-# What is never coded with loss has no base, and is said to have none.
-for name in pnm/screen_1bit.pgm dicom/samples/32bit_noise.dcm other/text.txt; do
-    rm -f a.tsr b
+# What is never coded with loss has no base, and is said to have none; nor has what would be larger than stored.
+for name in pnm/screen_1bit.pgm dicom/samples/32bit_noise.dcm dicom/forms/rle_8bit.dcm pnm/noise_16bit.pgm other/text.txt; do
+    rm -f a.tsr b c
     run 0 "$TESSERA" compress --json --psnr 40 --lossless-rest "$DATA/$name" -o a.tsr
     case $(fields status base_bytes identical reason) in
     "ok${tab}null${tab}true${tab}no base: "*) ;;
+    "ok${tab}null${tab}true${tab}"*) [ "$(fields way)" = stored ] || bad "$name: $(fields way reason)" ;;
     *) bad "$name: $(fields status base_bytes identical reason)" ;;
     esac
     run 0 "$TESSERA" decompress -q a.tsr -o b
