@@ -16,6 +16,17 @@ const char *tsr_never_lossy(const struct tsr_image *image)
                                                                    : NULL;
 }
 
+struct tsr_coding tsr_without_loss(const struct tsr_coding *coding)
+{
+    return (struct tsr_coding){.coder = coding->coder, .effort = coding->effort};
+}
+
+const struct tsr_kept_ranges *tsr_kept_of(const struct tsr_header *header, const struct tsr_coding *coding)
+{
+    static const struct tsr_kept_ranges none = {0};
+    return coding->lossy ? &header->kept : &none;
+}
+
 /* Without loss: by path P, whatever a lossy coding would have taken. */
 static enum tsr_status drop_loss(const struct tsr_wanted *wanted, struct tsr_coding *coding, struct tsr_error *error)
 {

@@ -26,12 +26,6 @@ void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image
     add_hash(frames, &hash);
 }
 
-const struct tsr_kept_ranges *tsr_kept_of(const struct tsr_header *header, const struct tsr_coding *coding)
-{
-    static const struct tsr_kept_ranges none = {0};
-    return coding->lossy ? &header->kept : &none;
-}
-
 /* A batch at work. */
 struct encoding {
     struct tsr_engine *engine;
@@ -452,11 +446,6 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
         tsr_forget_repeats(e->repeats);
     }
     return tsr_put_repeats(e->repeats, UINT32_MAX, e->writer, error);
-}
-
-struct tsr_coding tsr_without_loss(const struct tsr_coding *coding)
-{
-    return (struct tsr_coding){.coder = coding->coder, .effort = coding->effort};
 }
 
 static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
