@@ -397,6 +397,7 @@ static enum tsr_status write_on_base(struct tsr_account *account, struct tsr_inp
     struct tsr_coding coding = tsr_without_loss(&wanted->coding);
     char reason[sizeof report->reason];
     account->output_bytes += tsr_input_size(input) + 2 * TSR_EXCESS_BYTES; /* of the base */
+    account->has_base = true;
     TSR_TRY(tsr_write_smaller(account, input, base, wanted, false, written, report, error));
     TSR_TRY(tsr_check_loss(wanted, written, tsr_input_name(input), error));
     memcpy(reason, report->reason, sizeof reason);
