@@ -275,7 +275,10 @@ struct tsr_compress_options {
     uint32_t least_db; /* hundredths of a dB, or 0: TSR_ERROR_LOSS, and nothing is kept, where a judged window or the
                           PSNR of a lossy file is below */
     bool within_ratio; /* TSR_ERROR_LOSS, and nothing is kept, where a lossy file is above its report's ratio_limit */
-    uint8_t reserved[7];
+    bool lossless_rest; /* with a loss: the .tsr that this gives is the base of one whose original comes back byte for
+                           byte. base of struct tsr_data_source reads it. Not of a series. An image that cannot be
+                           coded with loss has no base */
+    uint8_t reserved[6];
     enum tsr_tune tune;            /* of the losses that take the transform path */
     uint32_t ssim_ten_thousandths; /* TSR_LOSS_SSIM: 1 .. 9999; an SSIM of 0.98 is 9800 */
 };
@@ -396,6 +399,9 @@ struct tsr_data_source {
     /* NULL, or asked and told by each call that reads this source, those of a reader included. Of a reader it must stay
      * until that is closed. Of the files of a series, the pass TSR_PASS_READ alone. */
     const struct tsr_watch *watch;
+    /* The source is the base of a .tsr (lossless_rest of struct tsr_compress_options), a .tsr of its own, of which
+     * alone anything but the header and the index is read. TSR_ERROR_USAGE: the .tsr has none. */
+    bool base;
 };
 
 /* Bytes that the library has allocated: free them with tsr_buffer_free. */
@@ -610,7 +616,8 @@ struct tsr_report {
     uint32_t kept_count; /* of lossy files: ranges of values that did not change, those that the file or the caller
                             names and its background */
     struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
-    uint32_t files; /* of an archive: the files in it that are coded as files of their own; else 0 */
+    uint32_t files;      /* of an archive: the files in it that are coded as files of their own; else 0 */
+    uint64_t base_bytes; /* of the base in the .tsr; 0: it has none */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 
@@ -806,6 +813,7 @@ struct tsr_info {
      * are. */
     uint32_t coded_bits;
     bool coded_in_order;
+    uint64_t base_bytes; /* as in struct tsr_report */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

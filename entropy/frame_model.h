@@ -78,6 +78,7 @@ struct tsr_frame_model {
     struct tsr_colour_model colours; /* the same, before the transform */
     bool extends_sign;               /* see transform/planes/samples.h */
     uint32_t max_error;              /* not 0: first planes are quantised, see transform/planes/near_lossless.h */
+    bool may_have_base, has_base;    /* the frame has a base; predictors may refer to it: BASE.md 3 */
     int planes;                      /* first planes of all components, then second planes */
     struct tsr_plane_model plane[TSR_PLANES_LIMIT];
 };
@@ -248,18 +249,56 @@ TSR_HD_CALL bool tsr_cut_pieces(const struct tsr_frame_model *model, int32_t wid
     return true;
 }
 
-/* The planes that predictors of plane p may refer to, nearest first: first planes before it that are coded. Returns how
- * many; number: room for all, or NULL. */
+/* In place of a plane's number: the frame's base in the plane that refers to it, and the means of that. BASE.md 3. */
+enum { TSR_BASE_PLANE = TSR_PLANES_LIMIT, TSR_BASE_MEANS };
+
+/* Packed colours are no quantities, and no base has them. */
+TSR_HD bool tsr_refers_to_base(const struct tsr_frame_model *model)
+{
+    return model->has_base && model->colours.packing == TSR_COLOURS_PLAIN;
+}
+
+/* The index that stands for a value of the base: the nearest in use that is not above it, or the first. */
+TSR_HD uint32_t tsr_base_index(const struct tsr_plane_model *plane, uint32_t value)
+{
+    uint32_t low = 0, high = plane->range;
+    if (value <= plane->minimum) return 0;
+    const uint32_t offset = value - plane->minimum;
+    if (offset >= plane->span) return plane->range - 1;
+    if (!plane->packed) return offset;
+    while (high - low > 1) {
+        const uint32_t middle = (low + high) / 2;
+        if (plane->offset[middle] <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The mean of a place's four neighbours in the base. */
+TSR_HD int32_t tsr_base_mean(int32_t w, int32_t n, int32_t e, int32_t s)
+{
+    return tsr_asr(w + n + e + s + 2, 2);
+}
+
+/* The planes that predictors of plane p may refer to, nearest first: the base; first planes before it that are coded;
+ * where there are none of these, the means of the base. Returns how many; number: room for all, or NULL. */
 TSR_HD int tsr_reference_planes(const struct tsr_image *image, const struct tsr_frame_model *model, int p, int *number)
 {
     int count = 0;
     if (p >= image->components) return 0;
+    const bool on_base = tsr_refers_to_base(model);
+    if (on_base && number) number[0] = TSR_BASE_PLANE;
+    count += on_base;
     for (int q = p - 1; q >= 0; q--) {
         if (model->plane[q].range < 2) continue;
         if (number) number[count] = q;
         count++;
     }
-    return count;
+    if (!on_base || count > 1) return count;
+    if (number) number[count] = TSR_BASE_MEANS;
+    return count + 1;
 }
 
 TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane_model *plane)
@@ -398,6 +437,7 @@ TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image
 {
     tsr_put_ue(w, (uint32_t)model->tile_width - 1);
     tsr_put_ue(w, (uint32_t)model->tile_height - 1);
+    if (model->may_have_base) tsr_put_bits(w, model->has_base, 1);
     if (image->components >= 3) tsr_put_bits(w, model->colour, 2);
     if (tsr_image_outside_bits(image) > 0) tsr_put_bits(w, model->extends_sign, 1);
     if (tsr_may_lose(image)) {
@@ -425,12 +465,14 @@ TSR_HD bool tsr_get_tiling(struct tsr_bit_reader *r, const struct tsr_image *ima
     return true;
 }
 
-/* False where the bits are not exactly one frame's model. */
-TSR_HD_CALL bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image *image,
-                                     struct tsr_frame_model *model)
+/* False where the bits are not exactly the model of a frame, with a base or without. */
+TSR_HD_CALL bool tsr_get_model_on_base(struct tsr_bit_reader *r, const struct tsr_image *image, bool may_have_base,
+                                       struct tsr_frame_model *model)
 {
     struct tsr_tiling tiling;
     if (!tsr_get_tiling(r, image, &tiling)) return false;
+    model->may_have_base = may_have_base;
+    model->has_base = may_have_base && tsr_get_bits(r, 1);
     model->tile_width = tiling.tile_width;
     model->tile_height = tiling.tile_height;
     model->colour = TSR_COLOUR_NONE;
@@ -466,6 +508,12 @@ TSR_HD_CALL bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_
         if (palette && p > 0 && model->plane[p].minimum + model->plane[p].span > 1) return false;
     }
     return tsr_bits_ended(r);
+}
+
+TSR_HD_CALL bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image *image,
+                                     struct tsr_frame_model *model)
+{
+    return tsr_get_model_on_base(r, image, false, model);
 }
 
 #endif

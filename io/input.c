@@ -21,7 +21,7 @@ struct tsr_input {
     bool is_memory;
     const uint8_t *bytes;         /* of an input from memory */
     struct tsr_input_calls calls; /* of all other inputs */
-    uint64_t size;
+    uint64_t start, size;         /* start: in the file, or for the function */
     char *name;
     struct stat opened; /* the file when it was opened */
     uint8_t *held;      /* its first bytes */
@@ -96,8 +96,7 @@ struct tsr_input *tsr_input_from_memory(const void *bytes, size_t size, const ch
     struct tsr_input *input = create(name);
     if (!input) return NULL;
     input->is_memory = true;
-    input->bytes = bytes;
-    input->size = size;
+    input->bytes = bytes, input->size = size;
     return input;
 }
 
@@ -105,8 +104,8 @@ enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes,
                                      struct tsr_error *error)
 {
     int depth = 1;
-    *input = NULL;
     for (const struct tsr_input *of = outer; of->outer; of = of->outer) depth++;
+    *input = NULL;
     if (depth > TSR_INNER_DEPTH)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "more than %d files stand in each other", TSR_INNER_DEPTH);
     struct tsr_input *const inner = tsr_input_from_memory(bytes, size, outer->name);
@@ -128,13 +127,6 @@ uint64_t tsr_input_inner_limit(const struct tsr_input *input)
 void tsr_input_limit_inner(struct tsr_input *input, uint64_t bytes)
 {
     input->inner_limit = bytes;
-}
-
-uint64_t tsr_inner_most(uint64_t original, uint64_t tsr)
-{
-    enum { TSR_RATIO = 1024 };
-    const uint64_t most = UINT64_MAX / 2 / TSR_INNER_RATIO, all = tsr < most / TSR_RATIO ? TSR_RATIO * tsr : most;
-    return TSR_INNER_BYTES + TSR_INNER_RATIO * (original < all ? original : all);
 }
 
 void tsr_input_begin_inner(struct tsr_input *input, uint64_t original, uint64_t tsr)
@@ -176,10 +168,18 @@ enum tsr_status tsr_input_share(const struct tsr_input *input, struct tsr_input 
     other->is_memory = input->is_memory;
     other->bytes = input->bytes;
     other->calls = input->calls;
+    other->start = input->start;
     other->size = input->size;
     other->opened = input->opened;
     tsr_input_set_watch(other, input->watch, input->pass, input->asks);
     return TSR_OK;
+}
+
+void tsr_input_narrow(struct tsr_input *input, uint64_t offset, uint64_t size)
+{
+    tsr_input_drop_held(input);
+    input->start += offset, input->size = size;
+    if (input->is_memory) input->bytes += offset;
 }
 
 /* ---- Watches ---------------------------------------------------------------------------------------------- */
@@ -337,7 +337,7 @@ static enum tsr_status read_by_calls(struct tsr_input *input, uint64_t offset, u
                                      struct tsr_error *error)
 {
     while (size > 0) {
-        const int64_t got = input->calls.read(input->calls.context, offset, buffer, size);
+        const int64_t got = input->calls.read(input->calls.context, input->start + offset, buffer, size);
         if (got <= 0 || (uint64_t)got > size)
             return tsr_fail_at(error, TSR_ERROR_READ, offset, "cannot read %s: its function returns %lld of %zu bytes",
                                input->name, (long long)got, size);
@@ -353,7 +353,7 @@ static enum tsr_status read_outside(struct tsr_input *input, uint64_t offset, ui
 {
     if (input->file < 0) return read_by_calls(input, offset, buffer, size, error);
     while (size > 0) {
-        const ssize_t got = pread(input->file, buffer, size, (off_t)offset);
+        const ssize_t got = pread(input->file, buffer, size, (off_t)(input->start + offset));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
             return tsr_fail_at(error, TSR_ERROR_READ, offset, "cannot read %s: %s", input->name, strerror(errno));
@@ -514,7 +514,7 @@ static enum tsr_status check_end(struct tsr_input *input, struct tsr_error *erro
 {
     uint8_t more;
     ssize_t got;
-    do got = pread(input->file, &more, 1, (off_t)input->size);
+    do got = pread(input->file, &more, 1, input->opened.st_size);
     while (got < 0 && errno == EINTR);
     if (got < 0) return tsr_fail(error, TSR_ERROR_READ, "cannot read %s: %s", input->name, strerror(errno));
     if (got == 0) return TSR_OK;
@@ -595,6 +595,5 @@ void tsr_input_restart_hash(struct tsr_input *input)
 {
     tsr_hasher_init(&input->hasher);
     input->hashes_late = false;
-    input->hashed = 0;
-    input->lasting_size = 0;
+    input->hashed = input->lasting_size = 0;
 }

@@ -50,7 +50,12 @@ void tsr_input_limit_inner(struct tsr_input *input, uint64_t bytes);
  * PACKED.md 2. */
 #define TSR_INNER_BYTES ((uint64_t)1 << 32)
 enum { TSR_INNER_RATIO = 64 };
-uint64_t tsr_inner_most(uint64_t original, uint64_t tsr);
+static inline uint64_t tsr_inner_most(uint64_t original, uint64_t tsr)
+{
+    enum { TSR_RATIO = 1024 };
+    const uint64_t most = UINT64_MAX / 2 / TSR_INNER_RATIO, all = tsr < most / TSR_RATIO ? TSR_RATIO * tsr : most;
+    return TSR_INNER_BYTES + TSR_INNER_RATIO * (original < all ? original : all);
+}
 
 /* Bytes of the files in an input, those in them included, as far as they were counted since they were begun. Counting
  * fails where they are more than tsr_inner_most of these, which an input that stands in another one has of that. */
@@ -69,6 +74,10 @@ struct tsr_input *tsr_input_from_calls(const struct tsr_input_calls *calls, cons
 /* Makes another input of the same bytes, for another thread: it has the same descriptor, memory or function. The first
  * input must outlive it. Errors: TSR_ERROR_LIMIT (no memory). */
 enum tsr_status tsr_input_share(const struct tsr_input *input, struct tsr_input **shared, struct tsr_error *error);
+
+/* Makes the input one of its bytes from offset on, so many: a file that stands in it as it is. Nothing was read yet
+ * that is asked for later. */
+void tsr_input_narrow(struct tsr_input *input, uint64_t offset, uint64_t size);
 
 void tsr_input_close(struct tsr_input *input);
 

@@ -45,6 +45,13 @@ static inline size_t tsr_tiles_bytes(const struct tsr_coded_frame *frame)
     return bytes;
 }
 
+/* The base of a frame that is coded without loss: a raster of an image that is alike (BASE.md). Of no base, NULL. */
+struct tsr_base {
+    const uint8_t *raster;
+    void *room; /* tsr_base_room(image) bytes; those of frames that are worked on at once differ */
+};
+size_t tsr_base_room(const struct tsr_image *image);
+
 /* Frames of one image to be coded or decoded at once. */
 struct tsr_encode_job {
     const uint8_t *raster;        /* in: tsr_frame_bits(image) bits */
@@ -54,6 +61,7 @@ struct tsr_encode_job {
      * time. The model is complete then. An engine may leave out the last tiles, or all. */
     void (*take)(void *taker, const struct tsr_coded_frame *coded, uint32_t tile);
     void *taker;
+    struct tsr_base base; /* in; for the CPU engine alone. With one the raster stays, and no tile is given away early */
     void *lent;           /* out: what of that memory is lent; NULL: nothing */
     const char *engine;   /* out: name of the engine that did it */
     const char *fallback; /* out: why it was not the one called, or NULL; lives as long as the engine */
@@ -70,6 +78,7 @@ struct tsr_decode_job {
     const struct tsr_segment *tile; /* in: payloads by number */
     uint32_t tiles;
     const struct tsr_window *window; /* in: NULL, or what the image is part of; for the CPU engine alone */
+    struct tsr_base base;            /* in; of a window that window's raster; for the CPU engine alone */
     uint8_t *raster;                 /* out: tsr_frame_bits(image) bits; spare bits of the last byte are 0 */
     /* in: NULL, or what takes the raster's bytes in their order while later ones are still decoded, in one thread at a
      * time. An engine may leave out the last bytes, or all, and may have given some when a tile turns out corrupt. */

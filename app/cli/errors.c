@@ -13,6 +13,7 @@ static const struct {
     {"the sink's descriptor", "stdout"},
     {"give a shorter name", "give a shorter name with -o"},
     {"(allow_lossy is not set)", "(--allow-lossy does it)"},
+    {"(lossless_rest was not set)", "(--lossless-rest makes one)"},
     {"memory_bytes of ", "--memory "},
     {"take fewer threads", "lower -T"},
 };

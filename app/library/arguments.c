@@ -137,6 +137,11 @@ enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_
         return tsr_fail(error, TSR_ERROR_USAGE, "least_db %u is above 20000", options->least_db);
     wanted->least_db = options->least_db;
     wanted->within_ratio = options->within_ratio;
+    wanted->lossless_rest = options->lossless_rest;
+    if (options->lossless_rest && options->loss == TSR_LOSSLESS)
+        return tsr_fail(error, TSR_ERROR_USAGE, "lossless_rest is set: it needs a loss, which the base has");
+    if (options->lossless_rest && options->samples_only)
+        return tsr_fail(error, TSR_ERROR_USAGE, "lossless_rest and samples_only are set: the rest is of a whole file");
     return TSR_OK;
 }
 
@@ -275,11 +280,24 @@ static bool asks(const struct tsr_watch *watch, enum tsr_pass pass, uint64_t don
     return a.goes_on;
 }
 
+/* Makes the input of a .tsr that of its base. */
+static enum tsr_status narrow_to_base(struct tsr_input *input, struct tsr_error *error)
+{
+    struct tsr_container_reader *reader;
+    TSR_TRY(tsr_container_open(input, &reader, error));
+    const struct tsr_stretch_of_file base = tsr_container_base(reader);
+    tsr_container_close(reader);
+    if (base.size == 0)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no base (lossless_rest was not set)", tsr_input_name(input));
+    tsr_input_narrow(input, base.offset, base.size);
+    return TSR_OK;
+}
+
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)
 {
     TSR_TRY(open_medium(source, input, error));
     tsr_input_set_watch(*input, source->watch, TSR_PASS_READ, asks);
-    return TSR_OK;
+    return source->base ? narrow_to_base(*input, error) : TSR_OK;
 }
 
 static bool asks_only(const struct tsr_watch *watch, enum tsr_pass pass, uint64_t done, uint64_t total)

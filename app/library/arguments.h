@@ -2,6 +2,7 @@
 #ifndef TSR_APP_LIBRARY_ARGUMENTS_H
 #define TSR_APP_LIBRARY_ARGUMENTS_H
 
+#include "io/container/container.h"
 #include "io/input.h"
 #include "io/output.h"
 
@@ -26,6 +27,8 @@ struct tsr_wanted {
     enum tsr_verify verify;
     bool allow_lossy, samples_only;
     bool within_ratio;                /* a lossy file may not exceed the published ratio of its modality */
+    bool lossless_rest;               /* the coding is that of a base */
+    struct tsr_piece base;            /* of a file without loss: its base, a .tsr; 0 bytes: it has none */
     const struct tsr_coding *settled; /* of a file that is coded again: its coding, resolved; NULL: to be found */
     bool keeps_origin;                /* of a series: the files' times and permissions are stored */
     const struct tsr_image *raster;   /* the image of a raster; NULL: the source is a file */

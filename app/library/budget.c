@@ -316,10 +316,18 @@ static struct stages most_stages(const struct tsr_account *a, const struct tsr_h
 {
     const bool may_lose = a->coding.lossy && !need->only_lossless && header && !tsr_never_lossy(&header->image);
     const struct tsr_coding lossless = tsr_without_loss(&a->coding);
-    if (!may_lose) return stages_of(a, header, need, a->coding.lossy ? &lossless : &a->coding);
+    struct tsr_header on_base; /* without loss it may have a base */
+    const struct tsr_header *without = header;
+    if (header && a->has_base) {
+        on_base = *header;
+        on_base.has_base =
+            tsr_has_samples(header) && (header->image.bits_allocated == 8 || header->image.bits_allocated == 16);
+        without = &on_base;
+    }
+    if (!may_lose) return stages_of(a, without, need, a->coding.lossy ? &lossless : &a->coding);
     const struct tsr_header kept = with_kept(a, header);
     struct stages s = stages_of(a, &kept, need, &a->coding);
-    const struct stages other = stages_of(a, header, need, &lossless);
+    const struct stages other = stages_of(a, without, need, &lossless);
     if (other.now > s.now) s.now = other.now;
     if (other.later > s.later) s.later = other.later;
     return s;

@@ -18,6 +18,7 @@ struct tsr_account {
     bool encodes;             /* what is read is coded; */
     struct tsr_coding coding; /* by this coding; one with loss only where samples may have it, or by one without */
     bool is_member;           /* of a series, whose files wait for each other: it gets no more than the lot of files */
+    bool has_base;            /* it is coded with a base */
     bool is_raster;           /* it is a raster, which is coded however small it is */
     bool only_checks;         /* nothing is taken, but what could never be had is an error */
     uint64_t output_bytes;    /* of memory that its output takes */

@@ -16,6 +16,17 @@ const char *tsr_never_lossy(const struct tsr_image *image)
                                                                    : NULL;
 }
 
+struct tsr_coding tsr_without_loss(const struct tsr_coding *coding)
+{
+    return (struct tsr_coding){.coder = coding->coder, .effort = coding->effort};
+}
+
+const struct tsr_kept_ranges *tsr_kept_of(const struct tsr_header *header, const struct tsr_coding *coding)
+{
+    static const struct tsr_kept_ranges none = {0};
+    return coding->lossy ? &header->kept : &none;
+}
+
 /* Without loss: by path P, whatever a lossy coding would have taken. */
 static enum tsr_status drop_loss(const struct tsr_wanted *wanted, struct tsr_coding *coding, struct tsr_error *error)
 {
@@ -82,6 +93,23 @@ static enum tsr_status settle_values(struct tsr_source *source, const struct tsr
     return TSR_OK;
 }
 
+/* Whether the source's frames refer to the base that is wanted. What is not of the same image has none. */
+static enum tsr_status settle_base(struct tsr_source *source, const struct tsr_wanted *wanted, struct tsr_error *error)
+{
+    struct tsr_input *input = NULL;
+    struct tsr_container_reader *reader = NULL;
+    if (wanted->base.size == 0 || !source->header.exact || !tsr_has_samples(&source->header)) return TSR_OK;
+    input = tsr_input_from_memory(wanted->base.bytes, wanted->base.size, tsr_input_name(source->input));
+    if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a base");
+    const enum tsr_status status = tsr_container_open(input, &reader, error);
+    source->header.has_base = status == TSR_OK && tsr_fits_base(&source->header, tsr_container_header(reader));
+    source->base.bytes = wanted->base.bytes;
+    source->base.size = wanted->base.size;
+    tsr_container_close(reader);
+    tsr_input_close(input);
+    return status;
+}
+
 /* Opens the source and gives it its coding. */
 static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *input,
                                   const struct tsr_source_options *source_options, const struct tsr_wanted *wanted,
@@ -117,7 +145,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     }
     const struct tsr_header pristine = (*source)->header;
     tsr_set_coding(*source, &pristine, &coding);
-    return TSR_OK;
+    return settle_base(*source, wanted, error);
 }
 
 /* A size is a promise of the whole file, also of one that is stored or coded without loss. */
@@ -377,6 +405,54 @@ static enum tsr_status fail_memory(struct tsr_account *account, struct tsr_input
     return tsr_account_fail(account, error);
 }
 
+/* Writes a file without loss whose frames refer to what it becomes with loss: BASE.md. What cannot be coded with loss,
+ * or is stored, has no base. */
+static enum tsr_status write_on_base(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
+                                     struct tsr_wanted *wanted, struct tsr_written *written, struct tsr_report *report,
+                                     struct tsr_output *base, struct tsr_error *error)
+{
+    struct tsr_wanted lossless = *wanted;
+    struct tsr_coding coding = tsr_without_loss(&wanted->coding);
+    char reason[sizeof report->reason];
+    account->output_bytes += tsr_input_size(input) + 2 * TSR_EXCESS_BYTES; /* of the base */
+    account->has_base = true;
+    TSR_TRY(tsr_write_smaller(account, input, base, wanted, false, written, report, error));
+    TSR_TRY(tsr_check_loss(wanted, written, tsr_input_name(input), error));
+    memcpy(reason, report->reason, sizeof reason);
+    const bool is_lossy = tsr_has_frames(&written->header) && written->header.coding.lossy;
+    TSR_TRY(tsr_resolve_coding(&coding, error));
+    lossless.coding = coding;
+    lossless.coding.coder = wanted->coding.coder;
+    lossless.target = TSR_TARGET_NONE;
+    lossless.kept_count = 0;
+    if (is_lossy) lossless.base = (struct tsr_piece){tsr_output_bytes(base), (size_t)tsr_output_size(base)};
+    account->coding = coding;
+    account->has_base = is_lossy;
+    const struct tsr_output_mark start = tsr_output_mark(output);
+    report->reason[0] = '\0';
+    memset(written, 0, sizeof *written);
+    tsr_input_give_back(input);
+    TSR_TRY(tsr_write_smaller(account, input, output, &lossless, false, written, report, error));
+    wanted->base = lossless.base;
+    if (written->header.has_base) return TSR_OK;
+    const bool is_too_large = is_lossy && !tsr_has_frames(&written->header);
+    if (is_too_large) { /* stored it is smaller; without a base it may be coded all the same */
+        lossless.base = (struct tsr_piece){NULL, 0};
+        account->has_base = false;
+        report->reason[0] = '\0';
+        memset(written, 0, sizeof *written);
+        tsr_input_give_back(input);
+        TSR_TRY(tsr_output_return(output, &start, error));
+        TSR_TRY(tsr_write_smaller(account, input, output, &lossless, false, written, report, error));
+    }
+    const char *const why = is_too_large ? "with one it would be larger than stored"
+                            : reason[0]  ? reason
+                            : is_lossy   ? "with loss its samples lie in another way"
+                                         : "it has no samples";
+    snprintf(report->reason, sizeof report->reason, "no base: %.240s", why);
+    return TSR_OK;
+}
+
 enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
                                     const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                     struct tsr_report *report, struct tsr_error *error)
@@ -394,9 +470,19 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     account.kept = wanted->kept;
     account.is_member = is_member;
     account.output_bytes = output_room(input, output, is_member);
-    enum tsr_status status = tsr_write_smaller(&account, input, output, wanted, is_member, written, report, error);
-    if (status == TSR_ERROR_LIMIT && account.may_measure && !account.base.measures)
+    struct tsr_output *const base = wanted->lossless_rest ? tsr_output_to_memory() : NULL;
+    struct tsr_wanted on_base = *wanted;
+    enum tsr_status status;
+    if (!wanted->lossless_rest)
+        status = tsr_write_smaller(&account, input, output, wanted, is_member, written, report, error);
+    else if (base)
+        status = write_on_base(&account, input, output, &on_base, written, report, base, error);
+    else
+        status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a base");
+    if (status == TSR_ERROR_LIMIT && account.may_measure && !account.base.measures && !wanted->lossless_rest)
         status = fail_memory(&account, input, output, wanted, written, report, error);
+    written->base_bytes = written->header.has_base ? on_base.base.size : 0;
+    tsr_output_close(base);
     tsr_input_set_account(input, NULL);
     tsr_input_drop_held(input);
     tsr_account_close(&account);

@@ -36,8 +36,9 @@ struct decoding {
     size_t taken;                /* its bytes so far */
     enum tsr_status take_status; /* of restoring them */
     struct tsr_error *error;
-    struct tsr_units *units; /* of frames that are units */
-    bool leaves_pixels;      /* as in struct tsr_making */
+    struct tsr_units *units;      /* of frames that are units */
+    struct tsr_base_frames *base; /* NULL: there is none */
+    bool leaves_pixels;           /* as in struct tsr_making */
 };
 
 /* The proof of files that are not the original, lossy or of samples alone, is of their parts; that the file is these
@@ -134,6 +135,7 @@ static enum tsr_status read_batch(struct decoding *d, uint32_t first, uint32_t c
         job->tile = d->tiles + tile;
         job->tiles = tsr_container_frame_tiles(d->reader, first + i);
         job->raster = d->rasters + i * tsr_raster_bytes(image);
+        if (d->base) TSR_TRY(tsr_base_frame(d->base, first + i, i, &job->base, error));
         for (uint32_t t = 0; t < job->tiles; t++, tile++)
             d->tiles[tile] = (struct tsr_segment){d->pieces[tile].bytes, d->pieces[tile].size};
         sections += tsr_container_frame_bytes(d->reader, first + i);
@@ -211,6 +213,8 @@ static void free_frames(struct decoding *d)
 {
     tsr_units_give(d->units);
     d->units = NULL;
+    tsr_base_close(d->base);
+    d->base = NULL;
     free_space(d);
     free(d->jobs);
     d->engine->ops->give_workspace(d->engine, d->rasters);
@@ -304,6 +308,9 @@ static enum tsr_status allocate(struct decoding *d, struct tsr_error *error)
     d->batch = tsr_decoding_batch(d->engine, d->reader, &d->most_space);
     d->jobs = calloc(d->batch, sizeof *d->jobs);
     d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
+    if (d->header->has_base)
+        TSR_TRY(tsr_base_open(d->engine, d->header, tsr_container_input(d->reader), tsr_container_base(d->reader),
+                              d->batch, &d->base, error));
     if (d->jobs && d->rasters) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames of %zu bytes", d->batch, tsr_raster_bytes(image));
 }
@@ -380,6 +387,7 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
 {
     struct decoding d = {.engine = engine, .reader = reader, .exporter = exporter, .leaves_pixels = leaves_pixels};
     d.header = tsr_container_header(reader);
+    if (d.header->has_base) d.engine = engine->cpu;
     tsr_hasher_init(&d.frames);
     tsr_hasher_init(&d.spliced);
     tsr_parts_begin(&d.parts);

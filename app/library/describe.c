@@ -96,6 +96,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->modified_ns = header->origin.nanoseconds;
     info->permissions = header->origin.permissions;
     info->id = header->id;
+    info->base_bytes = tsr_container_base(reader).size;
     memcpy(info->original_damage, header->damage, sizeof info->original_damage);
     return TSR_OK;
 }

@@ -26,12 +26,6 @@ void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image
     add_hash(frames, &hash);
 }
 
-const struct tsr_kept_ranges *tsr_kept_of(const struct tsr_header *header, const struct tsr_coding *coding)
-{
-    static const struct tsr_kept_ranges none = {0};
-    return coding->lossy ? &header->kept : &none;
-}
-
 /* A batch at work. */
 struct encoding {
     struct tsr_engine *engine;
@@ -61,8 +55,9 @@ struct encoding {
     uint32_t tiles_taken;
     enum tsr_status take_status;
     struct tsr_error *take_error;
-    struct tsr_units *units;     /* of frames that are units */
-    struct tsr_repeats *repeats; /* NULL: no frame is looked for among earlier ones */
+    struct tsr_base_frames *base; /* NULL: there is none */
+    struct tsr_units *units;      /* of frames that are units */
+    struct tsr_repeats *repeats;  /* NULL: no frame is looked for among earlier ones */
 };
 
 /* Puts a long blob. Of a file without frames as many chunks are compressed at once as there are threads, and as memory
@@ -406,11 +401,13 @@ static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
 /* A batch is coded, and written. */
 static enum tsr_status encode_batch(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
 {
+    for (uint32_t i = 0; i < count && e->base; i++)
+        TSR_TRY(tsr_base_frame(e->base, e->numbers[i], i, &e->jobs[i].base, error));
     const struct tsr_image *const image = &e->source->header.image;
     const uint32_t hashed = e->source->header.coding.lossy ? 0 : count; /* of lossy ones, what they became */
     struct batch_work work = {.e = e, .first = first, .count = count, .error = error};
     if (!e->hashes_later) return code_batch(e, first, count, error);
-    if (image->frames == 1 && hashed > 0) { /* a lossy frame is decoded before it is written */
+    if (image->frames == 1 && hashed > 0 && !e->base) { /* a lossy frame is decoded before it is written */
         e->take_error = error;
         e->jobs[0].take = take_tile;
         e->jobs[0].taker = e;
@@ -451,11 +448,6 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
     return tsr_put_repeats(e->repeats, UINT32_MAX, e->writer, error);
 }
 
-struct tsr_coding tsr_without_loss(const struct tsr_coding *coding)
-{
-    return (struct tsr_coding){.coder = coding->coder, .effort = coding->effort};
-}
-
 static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
 {
     const struct tsr_image *image = &e->source->header.image;
@@ -473,6 +465,10 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
     e->numbers = calloc(plan.batch, sizeof *e->numbers);
+    if (e->source->header.has_base)
+        TSR_TRY(tsr_base_open_bytes(e->engine, &e->source->header,
+                                    (struct tsr_piece){e->source->base.bytes, e->source->base.size}, plan.batch,
+                                    &e->base, error));
     const bool looks = tsr_looks_for_repeats(&e->source->header, is_lossy, e->is_trial);
     if (looks) e->repeats = tsr_repeats_take();
     e->held = e->source->rasters;
@@ -507,6 +503,7 @@ static void give_back(struct encoding *e)
 {
     tsr_units_give(e->units);
     e->units = NULL;
+    tsr_base_close(e->base);
     free(e->jobs);
     free(e->hashes);
     free(e->numbers);
@@ -517,7 +514,8 @@ static void give_back(struct encoding *e)
 enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *source,
                                   struct tsr_container_writer *writer, struct tsr_error *error)
 {
-    struct encoding e = {.engine = engine, .source = source, .writer = writer, .is_trial = true};
+    struct encoding e = {.source = source, .writer = writer, .is_trial = true};
+    e.engine = source->header.has_base ? engine->cpu : engine;
     tsr_hasher_init(&e.frames);
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK) status = encode_frames(&e, error);
@@ -553,7 +551,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
                                     struct tsr_encoded *encoded, struct tsr_error *error)
 {
     struct encoding e = {0};
-    e.engine = engine;
+    e.engine = source->header.has_base ? engine->cpu : engine;
     e.source = source;
     e.writer = writer;
     e.encoded.profile = encoded->profile;
@@ -570,6 +568,8 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     tsr_parts_begin(&e.parts);
     tsr_input_restart_hash(source->input); /* what is coded now is what counts */
     enum tsr_status status = allocate(&e, error);
+    if (status == TSR_OK && source->header.has_base)
+        status = tsr_container_put_base(writer, source->base.bytes, source->base.size, error);
     if (status == TSR_OK && !derived) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
     if (status == TSR_OK) status = check_inner(&e, error);
     if (status == TSR_OK && source->header.exact) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);

@@ -134,6 +134,7 @@ void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_writte
     report_overshoot(wanted, report);
     report_archive(wanted, report);
     report->bytes_in = written->proof.original_size;
+    report->base_bytes = written->base_bytes;
     memcpy(report->original_hash, written->proof.original.bytes, sizeof report->original_hash);
 }
 
@@ -145,6 +146,7 @@ void tsr_report_restored(struct tsr_container_reader *reader, const struct tsr_p
     report->bytes_in = tsr_container_bytes(reader);
     memcpy(report->original_hash, proof->original.bytes, sizeof report->original_hash);
     report->payload_bytes = tsr_container_pixel_bytes(reader);
+    report->base_bytes = tsr_container_base(reader).size;
     report->engine = report->verified_by = decoded->engine;
     report->read_s += decoded->read_s;
     report->write_s += decoded->write_s;

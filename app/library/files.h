@@ -27,7 +27,8 @@ struct tsr_written {
     bool gives_way;
     bool tried_loss; /* the samples were coded with loss, whatever became of that */
     uint64_t payload_bytes;
-    uint8_t *raster; /* of a member that may share its model with others: its only frame, the caller's; or NULL */
+    uint64_t base_bytes; /* 0: it has no base */
+    uint8_t *raster;     /* of a member that may share its model with others: its only frame, the caller's; or NULL */
 };
 
 /* Writes an input's container to the output, is_member: that of a series' member. A source that turns out to be

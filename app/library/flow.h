@@ -125,6 +125,26 @@ enum tsr_status tsr_decode_coded(struct tsr_engine *engine, const struct tsr_hea
                                  const struct tsr_measured *measured, const struct tsr_encode_job *job, uint8_t *raster,
                                  struct tsr_difference *difference, struct tsr_error *error);
 
+/* frames/base.c: the frames of a base, a .tsr that stands in a stretch of an input (BASE.md), as those with this header
+ * refer to them; of as many at once as a batch has, 0: of regions alone. The caller closes it, also after an error.
+ * Errors: TSR_ERROR_CORRUPT (it is no base of such a file), those of reading a .tsr. */
+struct tsr_base_frames;
+enum tsr_status tsr_base_open(struct tsr_engine *engine, const struct tsr_header *header, const struct tsr_input *whole,
+                              struct tsr_stretch_of_file stretch, uint32_t batch, struct tsr_base_frames **base,
+                              struct tsr_error *error);
+enum tsr_status tsr_base_open_bytes(struct tsr_engine *engine, const struct tsr_header *header, struct tsr_piece tsr,
+                                    uint32_t batch, struct tsr_base_frames **base, struct tsr_error *error);
+void tsr_base_close(struct tsr_base_frames *base);
+
+/* Whether a file with one header has a base with the other. */
+bool tsr_fits_base(const struct tsr_header *header, const struct tsr_header *base);
+
+/* Decodes a frame for the job at a place of the batch; or a region of one. */
+enum tsr_status tsr_base_frame(struct tsr_base_frames *base, uint32_t frame, uint32_t place, struct tsr_base *of_job,
+                               struct tsr_error *error);
+enum tsr_status tsr_base_region(struct tsr_base_frames *base, uint32_t frame, const struct tsr_region *region,
+                                uint8_t *raster, struct tsr_error *error);
+
 /* Writes a coded frame; distance: to the frame whose model it has, if it is without one. */
 enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded,
                               uint32_t distance, struct tsr_error *error);

@@ -40,6 +40,33 @@ static uint32_t batch_frames(const struct tsr_engine *engine, const struct tsr_i
     return frames == 0 ? 1 : (uint32_t)less_of(frames, image->frames);
 }
 
+/* ---- Bases (BASE.md) --------------------------------------------------------------------------------------------- */
+
+/* What frames with a base are worked on by: the CPU engine alone. */
+static const struct tsr_engine *engine_for(const struct tsr_engine *engine, const struct tsr_header *header)
+{
+    return header && header->has_base ? engine->cpu : engine;
+}
+
+/* Of each frame at once: its base's raster, and room for its planes. */
+static uint64_t base_frame(const struct tsr_header *header)
+{
+    return header->has_base ? tsr_raster_bytes(&header->image) + (uint64_t)tsr_base_room(&header->image) + 128 : 0;
+}
+
+/* Of a batch of them. One frame of the base is decoded at a time, which may have masks. */
+static uint64_t base_memory(const struct tsr_engine *engine, const struct tsr_header *header, uint32_t batch)
+{
+    static const struct tsr_kept_ranges none = {0}, some = {.count = 1};
+    const struct tsr_image *const image = &header->image;
+    const struct tsr_engine_ops *const ops = engine->ops;
+    const uint64_t raster = tsr_raster_bytes(image), room = tsr_base_room(image);
+    if (!header->has_base) return 0;
+    return ops->workspace_bytes(batch * (raster + 64)) + ops->workspace_bytes(batch * room) +
+           tsr_frame_bound(image, &none) + 2 * raster +
+           ops->workspace_bytes(tsr_kept_decode_bound(engine, image, &some, (uint32_t)tsr_most_tiles(image), 1));
+}
+
 /* ---- Encoding --------------------------------------------------------------------------------------------------- */
 
 /* Of one frame that is a unit. */
@@ -72,9 +99,10 @@ struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct 
 {
     const struct tsr_image *const image = &header->image;
     const struct tsr_kept_ranges *const kept = tsr_kept_of(header, coding);
-    const uint64_t one =
-        tsr_kept_encode_workspace(engine, image, kept, coding, 1) + 2 * (uint64_t)tsr_raster_bytes(image);
-    struct tsr_plan plan = {.stack = image->frames > 1 ? tsr_stack_limit(image, coding) : 0};
+    engine = engine_for(engine, header);
+    const uint64_t one = tsr_kept_encode_workspace(engine, image, kept, coding, 1) +
+                         2 * (uint64_t)tsr_raster_bytes(image) + base_frame(header);
+    struct tsr_plan plan = {.stack = image->frames > 1 && !header->has_base ? tsr_stack_limit(image, coding) : 0};
     plan.batch = batch_frames(engine, image, one, fixed_memory(engine, header, coding, need, input_bytes));
     if (plan.stack) { /* batches are whole stacks, so that the frames of a stack don't depend on the threads */
         plan.batch = plan.batch < plan.stack ? plan.stack : plan.batch / plan.stack * plan.stack;
@@ -84,7 +112,7 @@ struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct 
     }
     plan.space = tsr_kept_encode_workspace(engine, image, kept, coding, plan.batch);
     plan.raster_offset = SIZE_MAX;
-    if (image->frames == 1 && kept->count == 0 && !need->has_rasters && engine->ops->raster_offset)
+    if (image->frames == 1 && kept->count == 0 && !need->has_rasters && !header->has_base && engine->ops->raster_offset)
         plan.raster_offset = engine->ops->raster_offset(image, coding);
     return plan;
 }
@@ -92,6 +120,7 @@ struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct 
 static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct tsr_header *header,
                                  const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
 {
+    engine = engine_for(engine, header);
     const struct tsr_engine_ops *const ops = engine->ops;
     const uint64_t fixed = fixed_memory(engine, header, coding, need, input_bytes);
     if (!header || tsr_are_units(header)) return fixed;
@@ -101,7 +130,7 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
                                  ? 0
                                  : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
     const uint64_t repeats = tsr_looks_for_repeats(header, coding->lossy, true) ? tsr_repeats_bytes() : 0;
-    return fixed + repeats +
+    return fixed + repeats + base_memory(engine, header, plan.batch) +
            plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128) + sizeof(uint32_t)) + rasters +
            ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);
 }
@@ -146,10 +175,12 @@ static struct batch_memory batch_memory(const struct tsr_engine *engine, const s
     };
 }
 
-static uint32_t decoding_batch(const struct tsr_engine *engine, const struct tsr_image *image,
+static uint32_t decoding_batch(const struct tsr_engine *engine, const struct tsr_header *header,
                                const struct tsr_kept_ranges *kept, uint32_t tiles, uint64_t held)
 {
-    const uint64_t one = tsr_kept_decode_bound(engine, image, kept, tiles, 1) + 2 * (uint64_t)tsr_raster_bytes(image);
+    const struct tsr_image *const image = &header->image;
+    const uint64_t one = tsr_kept_decode_bound(engine, image, kept, tiles, 1) + 2 * (uint64_t)tsr_raster_bytes(image) +
+                         base_frame(header);
     return batch_frames(engine, image, one, held);
 }
 
@@ -175,10 +206,12 @@ static uint32_t hardest_tiles(const struct tsr_engine *engine, const struct tsr_
 
 uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_container_reader *reader, size_t *space)
 {
-    const struct tsr_image *const image = &tsr_container_header(reader)->image;
-    const struct tsr_kept_ranges *const kept = &tsr_container_header(reader)->kept;
+    const struct tsr_header *const header = tsr_container_header(reader);
+    const struct tsr_image *const image = &header->image;
+    const struct tsr_kept_ranges *const kept = &header->kept;
+    engine = engine_for(engine, header);
     const uint32_t tiles = hardest_tiles(engine, reader),
-                   batch = decoding_batch(engine, image, kept, tiles, tsr_container_memory(reader));
+                   batch = decoding_batch(engine, header, kept, tiles, tsr_container_memory(reader));
     *space = tsr_kept_decode_bound(engine, image, kept, tiles, batch);
     return batch;
 }
@@ -221,11 +254,13 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
     const uint64_t own = tsr_container_memory(reader);
     const uint64_t longest = tsr_longest_unit(reader), units = longest > 0 ? tsr_unit_memory(header, longest) : 0;
     if (!tsr_has_frames(header) || tsr_are_units(header)) return own + restoring->held + restoring->work + units;
+    engine = engine_for(engine, header);
     const uint32_t tiles = hardest_tiles(engine, reader),
-                   batch = decoding_batch(engine, image, &header->kept, tiles, own);
+                   batch = decoding_batch(engine, header, &header->kept, tiles, own);
     const struct batch_memory frames =
         batch_memory(engine, image, &header->kept, tiles, batch, batch_sections(reader, image->frames, batch));
-    return own + units + both(image, &frames, restoring);
+    return own + units + base_memory(engine, header, batch) + index_memory(image, tsr_container_base(reader).size) +
+           both(image, &frames, restoring);
 }
 
 uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size)
@@ -242,7 +277,8 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
                    blob = less_of(need->blob, TSR_BLOB_CHUNK), /* which is held twice */
         own = index_memory(image, input_bytes) + 2 * blob;
     const struct tsr_kept_ranges *const kept = tsr_kept_of(header, coding);
-    const uint32_t batch = decoding_batch(engine, image, kept, tiles, own);
+    engine = engine_for(engine, header);
+    const uint32_t batch = decoding_batch(engine, header, kept, tiles, own);
     const uint64_t masks = kept->count > 0 ? tsr_mask_bound(image, kept, tiles) : 0,
                    sections = less_of(whole, batch * (raster + masks + tiles * (uint64_t)64 + 64));
     struct tsr_header made = *header;
@@ -256,7 +292,7 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
     if (tsr_are_units(header)) return own + restoring.held + unit_memory(header, need);
     const struct batch_memory frames = batch_memory(engine, image, kept, tiles, batch, sections);
     const uint64_t bytes = own + both(image, &frames, &restoring) + unit_memory(header, need);
-    if (!tsr_has_own_writer(&made)) return bytes;
+    if (!tsr_has_own_writer(&made)) return bytes + base_memory(engine, header, batch) + (header->has_base ? own : 0);
     const uint64_t limit = need->blob + raster + raster / 32; /* of the PNG, which is in memory then */
     return more_of(bytes + limit, tsr_png_again_memory(&made, limit));
 }

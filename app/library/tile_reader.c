@@ -35,10 +35,11 @@ static enum tsr_status make_room(struct coded *coded, size_t bytes, uint32_t til
 
 /* Decodes to the raster of an image: the frame, or a window of it. */
 static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image *image,
-                              const struct tsr_kept_ranges *kept, const struct tsr_window *window,
+                              const struct tsr_kept_ranges *kept, const struct tsr_window *window, struct tsr_base base,
                               const struct coded *coded, uint32_t frame, uint8_t *raster, struct tsr_error *error)
 {
-    struct tsr_decode_job job = {.tile = coded->tiles, .tiles = coded->count, .window = window, .raster = raster};
+    struct tsr_decode_job job = {
+        .tile = coded->tiles, .tiles = coded->count, .window = window, .base = base, .raster = raster};
     job.model = (struct tsr_segment){coded->model.bytes, coded->model.size};
     for (uint32_t t = 0; t < coded->count; t++)
         coded->tiles[t] = (struct tsr_segment){coded->pieces[t].bytes, coded->pieces[t].size};
@@ -49,6 +50,13 @@ static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image 
     const enum tsr_status status = tsr_kept_decode(engine, image, kept, &job, 1, workspace);
     engine->ops->give_workspace(engine, workspace);
     return status == TSR_OK ? TSR_OK : tsr_blame_frame(&job, frame, error);
+}
+
+static enum tsr_status open_base(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t batch,
+                                 struct tsr_base_frames **base, struct tsr_error *error)
+{
+    return tsr_base_open(engine, tsr_container_header(container), tsr_container_input(container),
+                         tsr_container_base(container), batch, base, error);
 }
 
 /* Decodes a frame that is a unit. */
@@ -67,7 +75,9 @@ static enum tsr_status decode_unit(struct tsr_container_reader *container, uint3
 enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                     uint8_t *raster, struct tsr_error *error)
 {
-    const struct tsr_image *const image = &tsr_container_header(container)->image;
+    const struct tsr_header *const header = tsr_container_header(container);
+    struct tsr_base_frames *base = NULL;
+    struct tsr_base of_frame = {NULL, NULL};
     struct coded coded = {0};
     if (tsr_container_is_unit(container, frame)) return decode_unit(container, frame, raster, error);
     TSR_TRY(tsr_check_frame_sections(container, frame, error));
@@ -75,8 +85,14 @@ enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_contai
                                        tsr_container_frame_tiles(container, frame), error);
     if (status == TSR_OK)
         status = tsr_container_get_frame(container, frame, coded.bytes, &coded.model, coded.pieces, error);
+    if (status == TSR_OK && header->has_base) {
+        engine = engine->cpu;
+        status = open_base(engine, container, 1, &base, error);
+        if (status == TSR_OK) status = tsr_base_frame(base, frame, 0, &of_frame, error);
+    }
     if (status == TSR_OK)
-        status = decode(engine, image, &tsr_container_header(container)->kept, NULL, &coded, frame, raster, error);
+        status = decode(engine, &header->image, &header->kept, NULL, of_frame, &coded, frame, raster, error);
+    tsr_base_close(base);
     free_coded(&coded);
     return status;
 }
@@ -141,11 +157,28 @@ static enum tsr_status read_touched(struct tsr_container_reader *container, uint
     return TSR_OK;
 }
 
+/* The base of a part of a frame, in memory that the caller frees, also after an error. */
+static enum tsr_status take_base(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
+                                 const struct tsr_window *window, const struct tsr_image *part, struct tsr_base *base,
+                                 struct tsr_error *error)
+{
+    const struct tsr_region region = {window->column, window->row, part->columns, part->rows};
+    struct tsr_base_frames *frames = NULL;
+    uint8_t *const raster = malloc(tsr_raster_bytes(part) + 1);
+    *base = (struct tsr_base){raster, malloc(tsr_base_room(part))};
+    if (!raster || !base->room) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a part of a base");
+    enum tsr_status status = open_base(engine, container, 0, &frames, error);
+    if (status == TSR_OK) status = tsr_base_region(frames, frame, &region, raster, error);
+    tsr_base_close(frames);
+    return status;
+}
+
 /* Decodes the tiles as an image of their own, and cuts the region out of it. */
-static enum tsr_status decode_touched(struct tsr_engine *engine, const struct tsr_header *header,
+static enum tsr_status decode_touched(struct tsr_engine *engine, struct tsr_container_reader *container,
                                       const struct touched *touched, const struct coded *coded, uint32_t frame,
                                       const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
 {
+    const struct tsr_header *const header = tsr_container_header(container);
     const struct tsr_image *const image = &header->image;
     const struct tsr_window *const window = &touched->window;
     const uint32_t columns = touched->columns * touched->width, rows = touched->rows * touched->height;
@@ -158,8 +191,13 @@ static enum tsr_status decode_touched(struct tsr_engine *engine, const struct ts
                                       region->rows};
     uint8_t *const raster = malloc(tsr_raster_bytes(&part) + 1);
     if (!raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a part of a frame");
-    const enum tsr_status status = decode(engine->cpu, &part, &header->kept, window, coded, frame, raster, error);
+    struct tsr_base base = {NULL, NULL};
+    enum tsr_status status =
+        header->has_base ? take_base(engine, container, frame, window, &part, &base, error) : TSR_OK;
+    if (status == TSR_OK) status = decode(engine->cpu, &part, &header->kept, window, base, coded, frame, raster, error);
     if (status == TSR_OK) tsr_cut_region(&part, raster, &inside, out);
+    free((void *)(uintptr_t)base.raster);
+    free(base.room);
     free(raster);
     return status;
 }
@@ -189,8 +227,7 @@ enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_conta
     enum tsr_status status = tsr_container_get_model(container, frame, model_bytes, &coded.model, error);
     if (status == TSR_OK) status = find_touched(container, frame, &coded.model, region, &touched, error);
     if (status == TSR_OK) status = read_touched(container, frame, &touched, &coded, error);
-    if (status == TSR_OK)
-        status = decode_touched(engine, tsr_container_header(container), &touched, &coded, frame, region, out, error);
+    if (status == TSR_OK) status = decode_touched(engine, container, &touched, &coded, frame, region, out, error);
     free_coded(&coded);
     free(model_bytes);
     return status;

@@ -10,7 +10,8 @@ enum tsr_status tsr_container_check_id(struct tsr_container_reader *r, struct ts
     const size_t end = r->member_place ? r->end - 1 : r->end; /* the last section of a member has the id in it */
     for (size_t i = r->first; i < end; i++) {
         const struct tsr_place *const place = &r->sections.place[i];
-        if (!r->is_opened[i - r->first] && tsr_is_spare_type(place->type)) {
+        if (!r->is_opened[i - r->first] &&
+            (tsr_is_spare_type(place->type) || place->type == TSR_SECTION_BASE)) { /* of any length */
             uint64_t hash;
             TSR_TRY(tsr_hash_section(&r->sections, place, tsr_seal_of(r, i), &hash, error));
             tsr_note_opened(r, i, hash);

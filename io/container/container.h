@@ -69,6 +69,10 @@ void tsr_container_stay_large(struct tsr_container_writer *writer);
 /* The header's room, files and reason, which are known late: of a header that grows. Call this before the end. */
 void tsr_container_know_pieces(struct tsr_container_writer *writer, const struct tsr_header *header);
 
+/* Puts the base, a .tsr of its own, before all else: the file is not a small one. BASE.md 1. */
+enum tsr_status tsr_container_put_base(struct tsr_container_writer *writer, const void *tsr, size_t size,
+                                       struct tsr_error *error);
+
 /* Appends bytes to a blob, compressed if that is smaller. Large pieces, up to TSR_BLOB_CHUNK bytes, compress best. */
 enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum tsr_blob blob, const void *bytes,
                                        size_t size, struct tsr_error *error);
@@ -245,6 +249,12 @@ struct tsr_blob_sizes {
     uint64_t bytes[TSR_BLOB_COUNT], longest, longest_stored, bases;
 };
 struct tsr_blob_sizes tsr_container_blobs(const struct tsr_container_reader *reader);
+
+/* Where in what the reader reads from the base stands, a .tsr of its own; 0 bytes: the file has none. BASE.md 1. */
+struct tsr_stretch_of_file {
+    uint64_t offset, size;
+};
+struct tsr_stretch_of_file tsr_container_base(const struct tsr_container_reader *reader);
 
 /* What the reader reads from. */
 struct tsr_input *tsr_container_input(const struct tsr_container_reader *reader);

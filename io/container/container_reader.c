@@ -75,12 +75,29 @@ static bool take_places(struct tsr_container_reader *r, uint32_t frames)
     return r->frame_place && r->frame_tiles && r->frame_number && r->model_place && r->section_hash && r->is_opened;
 }
 
+struct tsr_stretch_of_file tsr_container_base(const struct tsr_container_reader *r)
+{
+    struct tsr_stretch_of_file base = {0, 0};
+    if (!r->chosen.header.has_base || r->member_place || r->sections.count == 0) return base;
+    const struct tsr_place *const place = &r->sections.place[0];
+    uint8_t varint[TSR_VARINT_LIMIT];
+    if (place->type != TSR_SECTION_BASE) return base;
+    for (uint64_t head = 2; head <= TSR_SECTION_HEAD_LIMIT && place->length > head + TSR_CHECK_BYTES; head++) {
+        const uint64_t size = place->length - head - TSR_CHECK_BYTES;
+        if (1 + tsr_put_varint(varint, size) != head) continue;
+        base.offset = place->offset + head;
+        base.size = size;
+    }
+    return base;
+}
+
 /* Whether a section that begins no frame may stand at this place. A tile stands in a frame; all others do not stand
- * between frames; the section that closes the file or member stands at the end. */
+ * between frames; the base stands at the start; the section that closes the file or member stands at the end. */
 static bool may_stand(const struct tsr_container_reader *r, size_t at, bool in_frame, bool between_frames)
 {
     const uint8_t type = r->sections.place[at].type, last = r->member_place ? TSR_SECTION_MEMBER : TSR_SECTION_PROOF;
     if (type == TSR_SECTION_TILE) return in_frame;
+    if (type == TSR_SECTION_BASE) return at == r->first && r->chosen.header.has_base;
     if (type == TSR_SECTION_BLOB || tsr_is_spare_type(type)) return !between_frames;
     return type == last && at + 1 == r->end;
 }
@@ -190,6 +207,8 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
                         "the file ends, or is damaged, before its proof: %u frames are missing", frames);
     if (frames > sections) TSR_TRY(tsr_input_claim_header(r->sections.input, places_memory(r, frames), error));
     if (!take_places(r, frames)) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
+    if (r->chosen.header.has_base && tsr_container_base(r).size == 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has no base, which its header promises");
     uint32_t frame = 0;
     size_t proofs = 0;
     bool in_frame = false;

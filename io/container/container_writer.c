@@ -145,6 +145,14 @@ void tsr_container_writer_free(struct tsr_container_writer *writer)
     free(writer);
 }
 
+enum tsr_status tsr_container_put_base(struct tsr_container_writer *w, const void *tsr, size_t size,
+                                       struct tsr_error *error)
+{
+    const struct tsr_piece piece = {tsr, size};
+    tsr_container_stay_large(w);
+    return tsr_put_section(w, TSR_SECTION_BASE, &piece, 1, error);
+}
+
 enum tsr_status tsr_container_put_frame(struct tsr_container_writer *w, const void *model, size_t size,
                                         struct tsr_error *error)
 {
@@ -390,7 +398,8 @@ enum tsr_status tsr_container_begin_trial(const struct tsr_container_writer *wri
     w->is_trial = true;
     w->is_member = writer->is_member;
     for (size_t i = 0; i < writer->entry_count; i++)
-        if (writer->entries[i].type == TSR_SECTION_BLOB) TSR_TRY(tsr_add_entry(w, writer->entries[i], error));
+        if (writer->entries[i].type == TSR_SECTION_BLOB || writer->entries[i].type == TSR_SECTION_BASE)
+            TSR_TRY(tsr_add_entry(w, writer->entries[i], error));
     if (!writer->small) return TSR_OK;
     TSR_TRY(may_be_small(w, error));
     return copy_parts(writer->small, w->small, error);

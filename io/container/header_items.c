@@ -1,6 +1,6 @@
 /* Items of a header: time of modification and permissions of the original; what looks damaged in it; the range of its
- * values; kept ranges; the least weight of a frame's errors; windows; the head that units share; values. FORMAT.md 3.9.
- */
+ * values; kept ranges; the least weight of a frame's errors; windows; the head that units share; values;
+ * whether there is a base. FORMAT.md 3.9. */
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
@@ -226,6 +226,27 @@ static bool get_values(struct tsr_cursor *c, struct tsr_header *header)
            tsr_values_fit(&header->values, &header->image);
 }
 
+/* ---- The base ----------------------------------------------------------------------------------------------- */
+
+static bool has_base(const struct tsr_header *header)
+{
+    return header->has_base;
+}
+
+static size_t put_nothing(uint8_t *out, const struct tsr_header *header)
+{
+    (void)out;
+    (void)header;
+    return 0;
+}
+
+static bool get_base(struct tsr_cursor *c, struct tsr_header *header)
+{
+    header->has_base = true;
+    return c->size == 0 && header->exact && tsr_has_samples(header) && !tsr_has_values(header) &&
+           (header->image.bits_allocated == 8 || header->image.bits_allocated == 16);
+}
+
 /* ---- All of them -------------------------------------------------------------------------------------------- */
 
 /* In ascending order of their tags. An item with an odd tag must be known to a reader. put writes the value, and
@@ -242,7 +263,8 @@ static const struct item {
              {8, has_weight, put_weight, get_weight},
              {9, has_windows, put_windows, get_windows},
              {11, has_shared_head, put_shared_head, get_shared_head},
-             {13, tsr_has_values, put_values, get_values}};
+             {13, tsr_has_values, put_values, get_values},
+             {15, has_base, put_nothing, get_base}};
 enum { ITEMS = sizeof items / sizeof items[0] };
 
 bool tsr_has_items(const struct tsr_header *header)

@@ -26,6 +26,7 @@ enum {
 
 enum tsr_section_type {
     TSR_SECTION_HEADER = 'H',
+    TSR_SECTION_BASE = 'L',
     TSR_SECTION_BLOB = 'B',
     TSR_SECTION_FRAME = 'F',
     TSR_SECTION_LIKE = 'G',
@@ -57,7 +58,7 @@ static inline bool tsr_is_spare_type(uint8_t type)
  * reader. */
 static inline bool tsr_is_unknown_type(uint8_t type)
 {
-    static const char known[] = "HBFGETUPMDICS";
+    static const char known[] = "HLBFGETUPMDICS";
     return type >= 'A' && type <= 'Z' && !memchr(known, type, sizeof known - 1);
 }
 

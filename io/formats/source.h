@@ -98,7 +98,11 @@ struct tsr_source {
     char modality[20];           /* of DICOM; else, and where it is not coded with loss, empty */
     bool wants_range;            /* derive needs the range of the samples */
     bool is_proven;              /* of a PNG: raster and residue give the same chunks */
-    bool rasters_last;           /* set by the caller: rasters stay as they are until tsr_input_hash_read */
+    struct {
+        const uint8_t *bytes;
+        size_t size;
+    } base;            /* set by the caller, where the header has one: its .tsr */
+    bool rasters_last; /* set by the caller: rasters stay as they are until tsr_input_hash_read */
 };
 
 /* How a file that stands in another one becomes a whole .tsr, which is appended. Errors: TSR_DECLINED (it would be

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bands_cpu.h"
+#include "base_cpu.h"
 #include "engine_cpu.h"
 #include "in_order_cpu.h"
 #include "kernels/blocks/intra_cpu.h"
@@ -36,8 +37,9 @@ struct decode_space {
     uint16_t *lists[3];                  /* of packed colours */
     union plane_tables *tables;          /* by plane */
     struct tsr_cavlc_reader *cavlc;
-    atomic_uint *left; /* by row of tiles */
-    uint8_t *scratch;  /* by thread: row buffers, or the coefficients of a tile */
+    struct tsr_base_planes base; /* if predictors may refer to one */
+    atomic_uint *left;           /* by row of tiles */
+    uint8_t *scratch;            /* by thread: row buffers, or the coefficients of a tile */
     size_t scratch_bytes;
 };
 
@@ -252,7 +254,11 @@ static bool decode_predicted_tile(struct frame_work *work, int number, struct ts
     int reference[TSR_PLANES_LIMIT];
     (void)tsr_reference_planes(work->image, s->model, number, reference);
     for (int r = 0; r < plane->predictor.shape.references && plane->predictor.set; r++) {
-        tsr_pad_tile(s->planes[reference[r]] + tile.first, tile.stride, tile.width, tile.height, scratch);
+        const uint16_t *const from = reference[r] < TSR_PLANES_LIMIT ? s->planes[reference[r]] : s->base.plane[number];
+        if (reference[r] == TSR_BASE_MEANS)
+            tsr_pad_means(&earlier[0], scratch);
+        else
+            tsr_pad_tile(from + tile.first, tile.stride, tile.width, tile.height, scratch);
         earlier[r] = tsr_padded_tile(scratch, tile.width, tile.height);
         scratch += tsr_padded_samples(tile.width, tile.height);
     }
@@ -433,7 +439,7 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
     bool any_cavlc = false;
     for (int p = 0; p < tsr_image_planes(image); p++) s->model->plane[p].offset = s->offsets[p];
     for (int c = 0; c < 3; c++) s->model->colours.list[c] = s->lists[c];
-    if (!tsr_get_frame_model(&reader, &frame, s->model)) return false;
+    if (!tsr_get_model_on_base(&reader, &frame, job->base.raster != NULL, s->model)) return false;
     fit_tiles(image, &s->model->tile_width, &s->model->tile_height);
     for (int p = 0; p < s->model->planes; p++) {
         struct tsr_plane_model *plane = &s->model->plane[p];
@@ -464,6 +470,16 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
     return true;
 }
 
+/* The base's planes as indices, as far as predictors refer to them. */
+static void take_base(const struct tsr_image *image, const struct tsr_decode_job *job, struct decode_space *s)
+{
+    if (!tsr_refers_to_base(s->model)) return;
+    s->base = tsr_base_planes(image, job->base.room);
+    tsr_split_base(image, &job->base, s->model, &s->base);
+    for (int p = 0; p < image->components; p++)
+        if (tsr_is_coded(&s->model->plane[p])) tsr_base_to_indices(image, &s->model->plane[p], s->base.plane[p]);
+}
+
 void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
                           void *workspace)
 {
@@ -487,6 +503,7 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     work.across = tsr_parts((int32_t)image->columns, model->tile_width);
     work.rows = work.tiles / work.across;
     tsr_in_order_init(&work.rows_in_order, space.left, work.rows, work.across + LATER);
+    take_base(image, job, &space);
     for (int c = 0; c < image->components; c++) {
         uint16_t *const plane = tsr_plane_in_raster(image, c, job->raster);
         if (plane) space.planes[c] = plane;

@@ -350,6 +350,21 @@ static void begin_plane(struct tsr_pool *pool, const struct tsr_image *image, co
     tsr_choose_plane_range(pool, image, space->planes, p, !plane->lossy, plane, space->range);
 }
 
+/* The tiles of the base that predictors of plane p refer to. */
+static void pad_base(const struct tsr_image *image, struct tsr_encode_space *s, int p)
+{
+    const uint32_t tiles = tsr_tile_count(image, s->model);
+    uint16_t *const plane = s->base.plane[p];
+    tsr_base_to_indices(image, &s->model->plane[p], plane);
+    for (uint32_t t = 0; t < tiles; t++) {
+        const struct tsr_tile tile = tsr_tile_at(image, s->model, t);
+        int16_t *const room = s->base.padded[0] + t * s->tile_padded;
+        const struct tsr_padded_tile padded = tsr_padded_tile(room, tile.width, tile.height);
+        tsr_pad_tile(plane + tile.first, tile.stride, tile.width, tile.height, room);
+        tsr_pad_means(&padded, s->base.padded[1] + t * s->tile_padded);
+    }
+}
+
 /* Plane p, which has begun and is coded, to its tiles' payloads; or, where estimate is not NULL, to what
  * tsr_estimate_residuals says of it. */
 static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
@@ -374,6 +389,8 @@ static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, 
     work.cavlc_bits = plan.cavlc_bits;
     work.taken_job = taken_job;
     if (taken_job) tsr_in_order_init(&work.in_order, space->left, work.tiles, 1);
+    if (!estimate && p < image->components && tsr_refers_to_base(model) && tsr_is_of_lanes(work.plane))
+        pad_base(image, space, p);
     if (estimate)
         *estimate += tsr_estimate_residuals(&work);
     else
@@ -440,8 +457,9 @@ static uint64_t try_drawn(struct tsr_pool *pool, const struct tsr_image *image, 
     return tiles;
 }
 
-void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
-                          struct tsr_encode_job *job, void *workspace)
+/* refers: whether predictors may refer to the job's base, if there is one. */
+static void encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                         bool refers, struct tsr_encode_job *job, void *workspace)
 {
     struct tsr_encode_space space;
     const struct tsr_tiling cut = cut_tiles(image, coding);
@@ -452,8 +470,12 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     model->tile_height = cut.tile_height;
     const uint32_t tiles = tsr_tile_count(image, model);
     memset(space.tiles, 0, tiles * sizeof *space.tiles);
+    model->may_have_base = job->base.raster != NULL;
+    model->has_base = model->may_have_base && refers;
+    space.base = tsr_base_planes(image, job->base.room);
     const bool may_be_drawn = tsr_tries_drawn(coding) && tsr_may_be_drawn(image, coding->effort, job->raster);
     make_planes(pool, image, coding, job->raster, &space);
+    if (model->has_base) tsr_split_base(image, &job->base, model, &space.base);
     int last = model->planes - 1;
     while (last > 0 && !model->plane[last].present) last--;
     const bool tries_drawn = may_be_drawn && last < image->components;
@@ -471,4 +493,22 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         tsr_put_tile_sizes(&space.tiles[t], model->planes, space.tile_sizes + t * TSR_TILE_SIZES_BYTES);
     put_model(image, &space, job);
     if (tries_drawn) choose_drawn(pool, image, &space, job, drawn);
+}
+
+static uint64_t coded_bytes(const struct tsr_coded_frame *coded)
+{
+    return coded->model.size + tsr_tiles_bytes(coded);
+}
+
+/* With a base a frame is coded by references to it where that takes less. */
+void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          struct tsr_encode_job *job, void *workspace)
+{
+    const bool has_base = job->base.raster != NULL;
+    assert(!has_base || !job->take);
+    encode_frame(pool, image, coding, false, job, workspace);
+    if (!has_base) return;
+    const uint64_t alone = coded_bytes(&job->coded);
+    encode_frame(pool, image, coding, true, job, workspace);
+    if (alone <= coded_bytes(&job->coded)) encode_frame(pool, image, coding, false, job, workspace);
 }

@@ -5,6 +5,7 @@
 #define TSR_KERNELS_ENGINE_CPU_PLANE_PASSES_CPU_H
 
 #include "kernels/planes/colours_cpu.h"
+#include "base_cpu.h"
 #include "engine_cpu.h"
 #include "in_order_cpu.h"
 #include "kernels/effort.h"
@@ -71,6 +72,7 @@ struct tsr_encode_space {
     uint8_t *drawn_pieces; /* one after the other, drawn_room bytes */
     size_t drawn_room;
     int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
+    struct tsr_base_planes base;       /* if predictors may refer to one */
     uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */
     uint32_t *median_costs;            /* of the plane at work, tile_blocks a tile */
     size_t tile_padded, tile_blocks;

@@ -9,7 +9,9 @@
 static struct tsr_padded_tile padded_tile(const struct tsr_plane_work *work, int plane, uint32_t number)
 {
     const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
-    return tsr_padded_tile(work->space->padded[plane] + number * work->space->tile_padded, tile.width, tile.height);
+    const struct tsr_encode_space *const s = work->space;
+    int16_t *const padded = plane >= TSR_BASE_PLANE ? s->base.padded[plane - TSR_BASE_PLANE] : s->padded[plane];
+    return tsr_padded_tile(padded + number * s->tile_padded, tile.width, tile.height);
 }
 
 struct tsr_training_tile tsr_training_tile_at(const struct tsr_plane_work *work, uint32_t number)

@@ -211,6 +211,16 @@ bool tsr_split_expected(const struct tsr_image *image, const uint8_t *raster, ui
     return is_expected;
 }
 
+void tsr_split_samples(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    const struct tsr_word_layout layout = layout_of(image, false);
+    for (int c = 0; c < image->components; c++) {
+        load_words(image, raster, c, count, planes[c]);
+        for (size_t i = 0; i < count; i++) planes[c][i] = tsr_word_sample(planes[c][i], layout);
+    }
+}
+
 static uint16_t swap_word(uint16_t word, bool swaps)
 {
     if (!swaps) return word;

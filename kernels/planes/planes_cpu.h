@@ -9,9 +9,12 @@
 void tsr_split_raster(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes,
                       struct tsr_frame_model *model);
 
-/* The same in two steps, of which the second may do some rows at a time, as an image of their own: what the model will
- * be, and the planes. Returns false if a word has other bits outside its sample than the header says: then
- * tsr_split_raster must split the whole frame. */
+/* The values of first planes alone, of images whose components have one plane each for their samples. */
+void tsr_split_samples(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes);
+
+/* The same as tsr_split_raster in two steps, of which the second may do some rows at a time, as an image of their own:
+ * what the model will be, and the planes. Returns false if a word has other bits outside its sample than the header
+ * says: then tsr_split_raster must split the whole frame. */
 void tsr_expect_split(const struct tsr_image *image, struct tsr_frame_model *model);
 bool tsr_split_expected(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes);
 

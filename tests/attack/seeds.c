@@ -213,7 +213,8 @@ static const struct need {
              {"equal_frames", "", EQUAL},
              {"blend", "predict", DRAWN},
              {"predicted", "lossy transform", INTRA},
-             {"dc_plane", "lossy transform", DC_PLANE}};
+             {"dc_plane", "lossy transform", DC_PLANE},
+             {"based", "lossy", NO_TOOL}};
 
 static const struct kind kinds[] = {
     {"dicom", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, true},
@@ -247,6 +248,7 @@ static const struct kind kinds[] = {
     {"blend", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, false},
     {"predicted", {"pnm/landscape_coarse.ppm", "png/formats/rgb8.png"}, AS_IT_IS, true},
     {"dc_plane", {"pnm/landscape_grey_8bit.pgm", NULL}, AS_IT_IS, true},
+    {"based", {"pnm/landscape_grey_8bit.pgm", "pnm/landscape_8bit.ppm"}, AS_IT_IS, true}, /* BASE.md */
     {"verbatim", {"other/text.txt", "dicom/forms/jpeg_garbage.dcm"}, AS_IT_IS, false},
     {"verbatim_cut", {"packed/cut.jpg", "png/damaged/truncated.png"}, AS_IT_IS, false}, /* packed */
     {"verbatim_files", {"packed/archive.tar", NULL}, AS_IT_IS, false},                  /* files in a file */
@@ -324,6 +326,7 @@ static struct tsr_compress_options options_of(const struct kind *kind, const str
         options.qp_eighths = 38 * TSR_QP_UNIT;
         options.tune = TSR_TUNE_SSIM;
     }
+    options.lossless_rest = strcmp(kind->name, "based") == 0;
     if (need_of(kind).tool == INTRA) options.effort = 8;
     if (strcmp(kind->name, "blend") == 0) options.effort = 9; /* tries small frames as drawn ones */
     if (need_of(kind).tool == DC_PLANE) options.qp_eighths = 34 * TSR_QP_UNIT;

@@ -90,6 +90,7 @@ struct ref_header { /* 3.1 */
     unsigned window_count;    /* 3.9, item 9 */
     uint8_t shared_head[600]; /* 3.9, item 11 */
     unsigned shared_head_size;
+    bool has_base;      /* 3.9, item 15 */
     struct ref_values { /* 3.9, item 13: VALUES.md; form 0: samples are the original's */
         unsigned form, width, listed;
         bool is_float, is_signed, big_endian;
@@ -377,13 +378,14 @@ struct ref_plane_model { /* 6.4 */
     struct ref_pair_model *pairs;               /* Huffman with pairs */
     struct ref_level_model *levels;             /* rANS */
     struct ref_plane_model *dcs;                /* 8.9: the DC plane: its q, its range, and its coder's model */
-    const struct ref_plane_model *earlier[3];   /* to which predictors may refer, nearest first: 7.1 */
+    const struct ref_plane_model *earlier[5];   /* to which predictors may refer, nearest first: 7.1 */
     unsigned earlier_count;
     uint16_t *x; /* indices of the current tile */
 };
 
 struct ref_frame { /* 6 */
     uint32_t tile_width, tile_height, tile_count;
+    bool refers; /* BASE.md 2 */
     unsigned colour;
     unsigned packing;   /* of colours: 6.6 */
     uint32_t listed[3]; /* the number of values in each list */
@@ -393,7 +395,9 @@ struct ref_frame { /* 6 */
     unsigned planes;
     struct ref_plane_model plane[8];
     uint16_t *values[8]; /* a whole frame each */
-    uint16_t *mask[4];   /* 6.7: the numbers of first planes' samples; null: there are no kept ranges */
+    uint16_t *base[4];   /* BASE.md 3: base planes, a whole frame each; null: there is no base */
+    struct ref_plane_model base_plane[4], means_plane[4]; /* of which x alone counts, of the current tile */
+    uint16_t *mask[4]; /* 6.7: the numbers of first planes' samples; null: there are no kept ranges */
 };
 bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *header, const uint8_t *model, size_t size);
 bool ref_frame_tile(struct ref_frame *frame, const struct ref_header *header, uint32_t tile, const uint8_t *payload,
@@ -403,6 +407,13 @@ bool ref_frame_mask(struct ref_frame *frame, const struct ref_header *header, ui
                     size_t size);
 bool ref_apply_masks(struct ref_frame *frame, const struct ref_header *header);
 bool ref_frame_end(struct ref_frame *frame, const struct ref_header *header, uint8_t *raster);
+
+/* BASE.md (ref_base.c): whether a file may have such a base; the base raster of a frame that has begun; the base planes
+ * of a tile, as far as plane p refers to them. */
+bool ref_fits_base(const struct ref_header *header, const struct ref_header *base);
+void ref_frame_base(struct ref_frame *frame, const struct ref_header *header, const uint8_t *raster);
+void ref_base_tile(struct ref_frame *frame, const struct ref_header *header, unsigned p, uint32_t left, uint32_t top,
+                   uint32_t width, uint32_t height);
 
 /* ---- 7. Path P (ref_predictive.c): x takes the width * height indices of a tile ---- */
 

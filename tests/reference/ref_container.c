@@ -71,7 +71,7 @@ static bool is_letter(unsigned type)
 
 bool ref_is_unknown(unsigned type)
 {
-    return type >= 'A' && type <= 'Z' && !is_one_of(type, "HBFGETUPMDICS");
+    return type >= 'A' && type <= 'Z' && !is_one_of(type, "HLBFGETUPMDICS");
 }
 
 bool ref_fail_type(const struct ref_file *file, size_t section)
@@ -207,6 +207,14 @@ static bool read_shared_head(struct ref_header *h, const struct ref_bytes *value
     return true;
 }
 
+/* 3.9: the file has a base. */
+static bool read_base(struct ref_header *h, const struct ref_bytes *value)
+{
+    h->has_base = true;
+    return value->size == 0 && ref_has_frames(h) && !ref_are_units(h) && h->exact && h->values.form == 0 &&
+           (h->allocated == 8 || h->allocated == 16);
+}
+
 /* 3.9. The items end with the header. */
 static bool read_items(struct ref_header *h, struct ref_bytes *b)
 {
@@ -219,12 +227,12 @@ static bool read_items(struct ref_header *h, struct ref_bytes *b)
         if (b->bad) return ref_fail("an item is too long");
         if ((int)tag <= before) return ref_fail("items are not in order");
         before = (int)tag;
-        if (tag % 2 != 0 && tag != 7 && tag != 9 && tag != 11 && tag != 13)
+        if (tag % 2 != 0 && tag != 7 && tag != 9 && tag != 11 && tag != 13 && tag != 15)
             return ref_fail("an item of tag %u is unknown", tag);
         if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159) || (tag == 6 && !is_range(h, &value)) ||
             (tag == 7 && !read_kept(h, &value)) || (tag == 8 && !read_weight(h, &value)) ||
             (tag == 9 && !read_windows(h, &value)) || (tag == 11 && !read_shared_head(h, &value)) ||
-            (tag == 13 && !ref_read_values(h, &value)))
+            (tag == 13 && !ref_read_values(h, &value)) || (tag == 15 && !read_base(h, &value)))
             return ref_fail("an item of the header is corrupt");
     }
     return true;

@@ -120,6 +120,8 @@ struct progress {
     struct ref_frame frame;
     void *frame_mark;
     uint8_t *raster, *hashes;
+    uint8_t *keep;       /* BASE.md 2: of a base, room for the rasters of all frames; else null */
+    const uint8_t *base; /* the base rasters of all frames; null: there is no base */
 };
 
 static bool leave_frame(const struct ref_part *part, struct ref_output *out, struct progress *at)
@@ -127,6 +129,8 @@ static bool leave_frame(const struct ref_part *part, struct ref_output *out, str
     if (!at->in_frame) return true;
     uint8_t *hash = at->hashes + (size_t)at->coded++ * 16;
     if (!end_frame(&at->frame, &part->header, at->tiles, out, at->raster, hash)) return false;
+    size_t size = ref_raster_size(&part->header);
+    if (at->keep) memcpy(at->keep + (size_t)(at->coded - 1) * size, at->raster, size);
     at->in_frame = false;
     ref_release(at->frame_mark);
     return true;
@@ -176,7 +180,8 @@ static bool find_frame(const struct ref_part *part, uint64_t number, size_t *sec
 static bool repeat_frame(const struct ref_part *part, size_t section, uint32_t number, struct ref_output *out,
                          struct progress *at)
 {
-    struct progress again = {.frames = number, .of_frames = at->of_frames, .raster = at->raster};
+    struct progress again = {.frames = number, .of_frames = at->of_frames, .raster = at->raster, .base = at->base};
+    if (at->keep) again.keep = at->keep + (size_t)at->coded * ref_raster_size(&part->header);
     again.hashes = at->hashes + (size_t)at->coded * 16;
     if (!decode_section(part, section++, out, &again)) return false;
     for (; section < part->end && part->file->sections[section].type == 'T'; section++)
@@ -223,12 +228,18 @@ static bool decode_section(const struct ref_part *part, size_t i, struct ref_out
     } else if (type == 'F' || type == 'G') {
         if (ref_are_units(h)) return ref_fail("a frame of a file of units is none");
         if (ref_varint(&b) != at->frames || b.bad) return ref_fail("a frame is out of order");
+        const uint8_t *base = at->base ? at->base + (size_t)at->frames * ref_raster_size(h) : NULL;
         at->frames++;
         at->tiles = 0;
         at->in_frame = true;
         at->frame_mark = ref_mark();
-        return read_model(part, i, &b) && ref_frame_begin(&at->frame, h, b.data + b.at, ref_left(&b)) &&
-               check_loss(&at->frame, h);
+        if (!read_model(part, i, &b) || !ref_frame_begin(&at->frame, h, b.data + b.at, ref_left(&b)) ||
+            !check_loss(&at->frame, h))
+            return false;
+        if (base) ref_frame_base(&at->frame, h, base);
+        return true;
+    } else if (type == 'L' && h->has_base && i == part->first) { /* BASE.md 1; it was read before */
+        return true;
     } else if (type == 'T') {
         if (!at->in_frame || ref_varint(&b) != at->frames - 1 || ref_varint(&b) != at->tiles || b.bad)
             return ref_fail("a tile is out of order");
@@ -269,12 +280,39 @@ static void hash_parts(const struct ref_header *h, const struct ref_piece *prefi
     made->restored.size = prefix->size + (ref_frame_bits(h) * h->frames + 7) / 8 + suffix->size;
 }
 
+static bool decode_sections(const struct ref_part *part, struct ref_output *out, uint8_t *keep, struct ref_proof *made);
+
+/* BASE.md 1, 2: the rasters of all frames of the base. */
+static bool decode_base(const struct ref_part *part, const uint8_t **rasters)
+{
+    const struct ref_header *h = &part->header;
+    struct ref_file file;
+    struct ref_part *parts;
+    struct ref_proof made = {.original = {.size = 0}};
+    struct ref_bytes b;
+    size_t count;
+    if (part->first == part->end || part->file->sections[part->first].type != 'L' || part->name)
+        return ref_fail("a file has no base, which its header promises");
+    if (!ref_read_body(part->file, part->first, &b)) return false;
+    uint8_t *copy = ref_alloc(b.size, 1), *keep = ref_alloc(ref_raster_size(h), h->frames);
+    memcpy(copy, b.data, b.size);
+    if (!ref_open_bytes(&file, copy, b.size, part->file->strict) || !ref_list_parts(&file, &parts, &count))
+        return false;
+    if (count != 1 || !ref_fits_base(h, &parts->header)) return ref_fail("a base is of another image");
+    struct ref_output *out = ref_output_open(NULL, &parts->header, false);
+    if (!out) return false;
+    const bool good = decode_sections(parts, out, keep, &made);
+    *rasters = keep;
+    return ref_output_close(out, good ? &made.original : NULL) && good && ref_check_proof(parts, &made, false);
+}
+
 /* 3: decodes all sections in order. */
-static bool decode_sections(const struct ref_part *part, struct ref_output *out, struct ref_proof *made)
+static bool decode_sections(const struct ref_part *part, struct ref_output *out, uint8_t *keep, struct ref_proof *made)
 {
     const struct ref_header *h = &part->header;
     bool has_image = ref_has_frames(h);
-    struct progress at = {.frames = 0};
+    struct progress at = {.frames = 0, .keep = keep};
+    if (h->has_base && !decode_base(part, &at.base)) return false;
     for (size_t i = part->first; i < part->end; i++) {
         unsigned type = part->file->sections[i].type;
         at.of_frames += type == 'F' || type == 'G' || type == 'U';
@@ -336,7 +374,7 @@ bool ref_decode_part(const struct ref_part *part, const char *to, bool rasters_o
     if (!begin_inner(part)) return false;
     struct ref_output *out = ref_output_open(to, &part->header, rasters_only);
     if (!out) return false;
-    const bool good = decode_sections(part, out, made);
+    const bool good = decode_sections(part, out, NULL, made);
     return ref_output_close(out, good ? &made->original : NULL) && good;
 }
 
@@ -349,7 +387,7 @@ static bool decode_inner(struct ref_file *file, FILE *to, uint64_t plain)
     if (file->header.restore == REF_SERIES || !file->header.exact) return ref_fail("a file in a file is no whole file");
     struct ref_output *out = ref_output_to(to, &parts->header);
     if (!out) return false;
-    const bool good = decode_sections(parts, out, &made);
+    const bool good = decode_sections(parts, out, NULL, &made);
     return ref_output_close(out, good ? &made.original : NULL) && good && ref_check_proof(parts, &made, false) &&
            (made.original.size == plain || ref_fail("a file in a file has another size"));
 }

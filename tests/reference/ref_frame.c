@@ -199,6 +199,7 @@ bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *h, const 
     frame->tile_width = (uint32_t)width;
     frame->tile_height = (uint32_t)height;
     frame->tile_count = (uint32_t)(((h->columns + width - 1) / width) * ((h->rows + height - 1) / height));
+    if (h->has_base) frame->refers = ref_u(&b, 1); /* BASE.md 2 */
     if (h->components >= 3) frame->colour = ref_u(&b, 2);
     bool spare_bits = h->stored < h->allocated;
     if (h->allocated <= 16 && spare_bits) frame->extends_sign = ref_u(&b, 1);
@@ -212,9 +213,12 @@ bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *h, const 
     if (h->allocated == 32 || spare_bits) frame->planes *= 2;
     for (unsigned p = 0; p < frame->planes; p++) {
         if (p >= h->components && h->allocated <= 16 && !ref_u(&b, 1)) continue;
+        struct ref_plane_model *plane = &frame->plane[p];
+        bool on_base = frame->refers && frame->packing == 0 && p < h->components; /* BASE.md 3 */
+        if (on_base) plane->earlier[plane->earlier_count++] = &frame->base_plane[p];
         for (unsigned q = p; q > 0 && p < h->components; q--)
-            if (frame->plane[q - 1].range > 1)
-                frame->plane[p].earlier[frame->plane[p].earlier_count++] = &frame->plane[q - 1];
+            if (frame->plane[q - 1].range > 1) plane->earlier[plane->earlier_count++] = &frame->plane[q - 1];
+        if (on_base && plane->earlier_count == 1) plane->earlier[plane->earlier_count++] = &frame->means_plane[p];
         if (!read_plane(&b, &frame->plane[p], plane_bits(frame, h, p))) return false;
         if (frame->packing != 0 && p < 3 && frame->plane[p].lossy) return ref_fail("packed colours are lossy");
         if (frame->packing == 2 && (p == 1 || p == 2) && frame->plane[p].minimum + frame->plane[p].range != 1)
@@ -287,6 +291,7 @@ bool ref_frame_tile(struct ref_frame *frame, const struct ref_header *h, uint32_
             const uint8_t *piece = ref_take(&b, sizes[p]);
             if (!piece) return ref_fail("a tile is too short");
             void *mark = ref_mark();
+            ref_base_tile(frame, h, p, left, top, width, height);
             bool good =
                 read_piece(plane, width, height, h->columns, top * h->columns + left, piece, (size_t)sizes[p], x);
             ref_release(mark);

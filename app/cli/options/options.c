@@ -73,6 +73,10 @@ static bool *flag_of(int code, struct options *o)
         return &o->coding.compress.allow_lossy;
     case LONG_SAMPLES_ONLY:
         return &o->coding.compress.samples_only;
+    case LONG_LOSSLESS_REST:
+        return &o->coding.compress.lossless_rest;
+    case LONG_BASE:
+        return &o->in.base;
     case LONG_IDENTIFY:
         return &o->report.identify;
     case LONG_DICOM:

@@ -41,6 +41,7 @@ struct input_options {
     bool recursive, dereference;
     struct filter_rule *filters;
     size_t filter_count;
+    bool base;              /* of a .tsr, its base instead */
     const char *member;     /* of series: a glob for the files that are wanted, NULL: all */
     uint32_t shard, shards; /* 1 .. shards; 0: all files */
     bool takes_tsr;         /* verify: .tsr files in the originals' folders are files as others */

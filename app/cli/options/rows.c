@@ -81,6 +81,10 @@ static const struct option_row table[] = {
     {LONG_STRICT, "strict", NULL, ON_COMPRESS,
      "no file (64) where it would have less than 35 dB in a window or over all, less than its --quality, or be smaller "
      "than is published for its modality"},
+    {LONG_LOSSLESS_REST, "lossless-rest", NULL, ON_COMPRESS,
+     "with one of the above, the same file comes back all the same: what has the loss is its base"},
+    {LONG_BASE, "base", NULL, ON_DECOMPRESS | ON_CAT | ON_EXPORT | ON_TEST | ON_INFO,
+     "of files made with --lossless-rest, the base alone"},
     {LONG_ALLOW_LOSSY, "allow-lossy", NULL, ON_COMPRESS, "code mammography, segmentations and doses with loss, too"},
 
     {0, NULL, NULL, 0, "Proof and reports"},

@@ -87,6 +87,13 @@ enum tsr_status settle_options(struct options *o, const struct given *given)
         return usage("%s", "--max-error needs the predictive path, not --path transform");
     if (o->coding.kept_count > 0 && given->targets == 0 && !given->max_error)
         return usage("%s", "--keep is for loss, which --quality, --qp, --psnr, --ssim, --size or --max-error asks for");
+    if (compress->lossless_rest && compress->loss == TSR_LOSSLESS)
+        return usage("%s", "--lossless-rest needs a loss, which its base has: --quality, --qp, --psnr, --ssim, --size "
+                           "or --max-error");
+    if (compress->lossless_rest && compress->samples_only)
+        return usage("%s", "--lossless-rest gives the whole file back, --samples-only the samples alone: give one");
+    if (compress->lossless_rest && o->series.path)
+        return usage("%s", "--lossless-rest is for single files, not for a --series");
     if (compress->tune != TSR_TUNE_BY_LOSS && given->targets == 0)
         return usage("%s", "--tune is for loss that --quality, --qp, --psnr, --ssim or --size asks for");
     if (given->targets > 0) compress->path = TSR_PATH_TRANSFORM;

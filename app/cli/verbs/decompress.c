@@ -5,14 +5,27 @@
 #include "app/cli/cli.h"
 #include "manifest.h"
 
+static struct tsr_data_source source_to_read(const struct options *options, const struct task *task)
+{
+    struct tsr_data_source source = source_of(task);
+    source.base = options->in.base;
+    return source;
+}
+
+static enum tsr_status refuse_base(struct outcome *outcome)
+{
+    return refuse(&outcome->error, TSR_ERROR_USAGE, "%s", "the files of a series have no base");
+}
+
 enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                             struct outcome *outcome)
 {
-    const struct tsr_data_source source = source_of(task);
+    const struct tsr_data_source source = source_to_read(options, task);
     const struct tsr_data_sink sink = sink_of(options, task);
     const bool may_be_done = options->archive.update != UPDATE_OFF && task->output && task->descriptor < 0;
     outcome->is_current = may_be_done && is_restored(engine, task, options->archive.update, &outcome->report);
     if (outcome->is_current) return TSR_OK;
+    if (task->series && source.base) return refuse_base(outcome);
     if (task->series) return tsr_restore_member(task->series, task->number, &sink, &outcome->report, &outcome->error);
     const enum tsr_status status = tsr_restore(engine, &source, &sink, &outcome->report, &outcome->error);
     if (status != TSR_ERROR_USAGE || task->descriptor < 0) return status;
@@ -22,9 +35,10 @@ enum tsr_status restore_one(struct tsr_engine *engine, const struct options *opt
 static enum tsr_status export_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                   struct outcome *outcome)
 {
-    const struct tsr_data_source source = source_of(task);
+    const struct tsr_data_source source = source_to_read(options, task);
     const struct tsr_data_sink sink = sink_of(options, task);
     struct tsr_error *const error = &outcome->error;
+    if (task->series && source.base) return refuse_base(outcome);
     if (task->series)
         return tsr_export_member(task->series, task->number, &sink, options->to.syntax, &outcome->report, error);
     return tsr_export(engine, &source, &sink, options->to.syntax, &outcome->report, error);
@@ -33,7 +47,8 @@ static enum tsr_status export_one(struct tsr_engine *engine, const struct option
 enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                          struct outcome *outcome)
 {
-    const struct tsr_data_source source = source_of(task);
+    const struct tsr_data_source source = source_to_read(options, task);
+    if (task->series && source.base) return refuse_base(outcome);
     const enum tsr_status status = task->series
                                        ? tsr_test_member(task->series, task->number, &outcome->report, &outcome->error)
                                        : tsr_test(engine, &source, &outcome->report, &outcome->error);

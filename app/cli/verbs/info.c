@@ -194,6 +194,9 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
         print_windows(info);
         printf("  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
                8.0 * (double)info->payload_bytes / count);
+        if (info->base_bytes > 0)
+            printf("  base       %llu bytes, a file with loss in this one, which --base reads alone\n",
+                   (unsigned long long)info->base_bytes);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
     }
     print_damage(info);
@@ -241,6 +244,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
         cJSON_AddStringToObject(o, "coder", tsr_coder_name(info->coding.coder));
         cJSON_AddBoolToObject(o, "lossless", !info->coding.lossy);
         cJSON_AddNumberToObject(o, "payload_bytes", (double)info->payload_bytes);
+        if (info->base_bytes > 0) cJSON_AddNumberToObject(o, "base_bytes", (double)info->base_bytes);
         if (info->coding.lossy) {
             if (has_qp(&info->coding)) cJSON_AddNumberToObject(o, "qp", info->coding.qp_eighths / 8.0);
             cJSON_AddNumberToObject(o, "max_error", (double)info->max_error);
@@ -427,7 +431,8 @@ static enum tsr_status print_info(const struct options *options, struct tsr_engi
                                   struct tsr_error *error)
 {
     const char *const path = task->input;
-    const struct tsr_data_source source = source_of(task);
+    struct tsr_data_source source = source_of(task);
+    source.base = options->in.base;
     struct tsr_reader *reader = NULL;
     enum tsr_status status = tsr_open(engine, &source, &reader, error);
     if (status == TSR_OK) status = print_content(options, path, reader, task->member, error);

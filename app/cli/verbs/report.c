@@ -159,6 +159,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_referrers(o, task, outcome);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_number(o, "files", ok && r->files > 0, r->files);
+    add_number(o, "base_bytes", ok && r->base_bytes > 0, (double)r->base_bytes);
     add_text(o, "reason", ok ? r->reason : NULL);
     add_text(o, "damage", ok ? r->damage : NULL);
     add_truth(o, "deletable", ok && outcome->is_judged, !outcome->kept && !outcome->removed);
@@ -253,6 +254,7 @@ static void print_file_line(const struct options *options, const struct task *ta
         talk("  %.3f bits/sample  %s, %s", 8.0 * (double)r->payload_bytes / (double)r->samples,
              tsr_path_name(r->coding.path), tsr_coder_name(r->coding.coder));
     print_loss(options, r);
+    if (r->base_bytes > 0 && compresses) talk("  base of %llu bytes", (unsigned long long)r->base_bytes);
     if (r->tries > 0) talk(", found in %d tries", r->tries);
     if (options->verb == VERB_EXPORT) talk("  %s", export_word(options->to.syntax));
     if (options->verb == VERB_DECOMPRESS && r->promise != TSR_PROMISE_FILE)

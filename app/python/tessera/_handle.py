@@ -24,15 +24,19 @@ class Handle(Holder):
 
     # As in Engine, sets and lists are used for their atomic operations.
 
-    def __init__(self, data: Data, engine: Engine | str | None) -> None:
+    #: Whether the base is read of a .tsr that has one.
+    _base = False
+
+    def __init__(self, data: Data, engine: Engine | str | None, base: bool = False) -> None:
         self._data = data
+        self._base = base
         self._wanted = engine
         self._is_closed = False
         self._begin()
 
     def _begin(self) -> None:
         self._process = os.getpid()
-        self.source = Source(self._data)
+        self.source = self._make_source()
         self._uses = set()
         self._handles = []
         self._engine = resolve(self._wanted)
@@ -50,6 +54,11 @@ class Handle(Holder):
         #: Of an original that is a file here: what it was when it was opened.
         self._opened = self.state() if not self.id and self.source.is_local else None
 
+    def _make_source(self) -> Source:
+        source = Source(self._data)
+        source.native.base = self._base
+        return source
+
     def state(self) -> tuple[Any, ...]:
         """What another file has not: the id of a .tsr, or what is told of an original."""
         return ("id", self.id) if self.id else ("original", *self.source.state())
@@ -61,7 +70,7 @@ class Handle(Holder):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._is_closed:
             raise ValueError("the reader is closed")
-        return _open_again, (self._reopenable(), self._wanted, self._opened or self.state())
+        return _open_again, (self._reopenable(), self._wanted, self._opened or self.state(), self._base)
 
     def _reopenable(self) -> Data:
         if self._place is None:
@@ -90,6 +99,8 @@ class Handle(Holder):
 
     def _is_one(self) -> bool:
         """Whether what was read of a .tsr, its header first, is of one."""
+        if self._base:  # its id stands in it, and nothing of it is in the first bytes of the file
+            return bool(self._handles)
         status, first = self._read_id(Source(self.source.head))
         return bool(self._handles) and self.id != 0 and (status != Status.OK or first == self.id)
 
@@ -98,7 +109,7 @@ class Handle(Holder):
         if self._handles:
             _library.tsr_close(self._handles.pop())
         self.source.close()
-        self.source = Source(self._data)
+        self.source = self._make_source()
         status, error = self._open(engine)
         if status == Status.OK and self.source.is_replaceable and not self._is_one():
             _library.tsr_close(self._handles.pop())
@@ -138,7 +149,7 @@ class Handle(Holder):
         if status not in (Status.USAGE, Status.READ, Status.CORRUPT, Status.VERSION):
             return False
         try:
-            with Source(self._data) as source:
+            with self._make_source() as source:
                 found, now = self._read_id(source)
         except Exception:  # the failure itself says more
             return False
@@ -212,9 +223,9 @@ class ImageHandle(Handle):
         self._engine_use = use
 
 
-def _open_again(data: Data, engine: Engine | str | None, state: tuple[Any, ...]) -> Handle:
+def _open_again(data: Data, engine: Engine | str | None, state: tuple[Any, ...], base: bool = False) -> Handle:
     """What Handle.__reduce__ names."""
-    handle = Handle(data, engine)
+    handle = Handle(data, engine, base)
     try:
         handle._check_state(state)
     except TesseraError:

@@ -85,6 +85,7 @@ class Info:
     is empty where nothing was noticed. `kept`: of a lossy file, ranges of stored values that did not change.
     `files`: those in an archive or a gzip file that are coded as files of their own; `Member.images` has their images.
     `units`: frames whose streams stand in the file: lossy ones, or such that could not be made again from samples.
+    `base_bytes`: those of the base of a file that was compressed with `Options.lossless_rest`, else 0.
     """
 
     kind: str
@@ -111,6 +112,7 @@ class Info:
     kept: tuple[tuple[int, int], ...]
     files: int
     units: int
+    base_bytes: int
 
 
 def info_from_native(info: _native.tsr_info) -> Info:
@@ -139,4 +141,5 @@ def info_from_native(info: _native.tsr_info) -> Info:
         kept=kept_from_native(info.kept, info.kept_count),
         files=info.files,
         units=info.units,
+        base_bytes=info.base_bytes,
     )

@@ -106,7 +106,8 @@ class tsr_compress_options(Structure):
         ("range", c_uint32),
         ("least_db", c_uint32),
         ("within_ratio", c_bool),
-        ("reserved", c_uint8 * 7),
+        ("lossless_rest", c_bool),
+        ("reserved", c_uint8 * 6),
         ("tune", c_int),
         ("ssim_ten_thousandths", c_uint32),
     ]
@@ -153,6 +154,7 @@ class tsr_data_source(Structure):
         ("kept_count", c_uint32),
         ("kept", tsr_stored_values * 4),
         ("watch", POINTER(tsr_watch)),
+        ("base", c_bool),
     ]
 
 
@@ -247,6 +249,7 @@ class tsr_report(Structure):
         ("kept_count", c_uint32),
         ("kept", tsr_stored_values * 4),
         ("files", c_uint32),
+        ("base_bytes", c_uint64),
     ]
 
 
@@ -291,6 +294,7 @@ class tsr_info(Structure):
         ("video_chroma", c_uint32),
         ("coded_bits", c_uint32),
         ("coded_in_order", c_bool),
+        ("base_bytes", c_uint64),
     ]
 
 

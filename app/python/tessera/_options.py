@@ -41,6 +41,7 @@ class OptionFields(TypedDict, total=False):
     range: int
     least_psnr: float | None
     within_ratio: bool
+    lossless_rest: bool
     keep: Sequence[tuple[int, int]]
 
 
@@ -86,6 +87,9 @@ class Options:
         Nothing is kept, and TesseraError raised, where a lossy file would have less dB in a judged window or over all.
     within_ratio : bool
         The same where a lossy file would exceed the published ratio of its modality (`Report.ratio_limit`).
+    lossless_rest : bool
+        Lossy: what this gives is the base of a .tsr whose original comes back byte for byte. ``open(data, level="base")``
+        reads the base alone. An image that is never coded with loss has no base.
     keep : sequence of (lowest, highest)
         Lossy: stored values that do not change, as those of padding, and that no other sample gets. At most four ranges,
         with those that the file names; of images of one component.
@@ -112,6 +116,7 @@ class Options:
     range: int = 0
     least_psnr: float | None = None
     within_ratio: bool = False
+    lossless_rest: bool = False
     keep: Sequence[tuple[int, int]] = ()
 
     def _take_loss(self, options: _native.tsr_compress_options) -> None:
@@ -164,6 +169,7 @@ class Options:
         options.samples_only = self.samples_only
         options.range = integer("range", self.range, 0, 2**24 - 1)
         options.within_ratio = self.within_ratio
+        options.lossless_rest = self.lossless_rest
         options.least_db = parts("least_psnr", self.least_psnr, 100, 1, 200) if self.least_psnr is not None else 0
         error = _native.tsr_error()
         check(_library.tsr_check_options(ctypes.byref(options), ctypes.byref(error)), error)

@@ -84,6 +84,7 @@ class Report:
     windows_note: str
     kept: tuple[tuple[int, int], ...]
     files: int
+    base_bytes: int
 
 
 def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
@@ -141,4 +142,5 @@ def report_from_native(report: _native.tsr_report) -> Report:
         windows_note=report.windows_note.decode("utf-8", "replace"),
         kept=kept_from_native(report.kept, report.kept_count),
         files=report.files,
+        base_bytes=report.base_bytes,
     )
