@@ -109,23 +109,9 @@ struct tsr_memory_account {
      * NULL: the account grants every claim, or one. */
     void (*give_back)(struct tsr_memory_account *account);
     bool is_verified; /* what is written will be restored and compared: what that takes must be there, too */
-    /* Only what would be enough is looked for: no claim for the file is granted, but the most is noted. A reader of a
-     * file with files in it looks at what those claim. What it holds is spare memory. */
-    bool measures;
 };
-enum { TSR_UNSEEN_FIRST = 1 << 18 }; /* bytes of a file that are looked at where there is memory for no more */
-/* What coding a file of so many bytes takes that nobody has looked at: above what most take. */
-static inline uint64_t tsr_guess_inner(uint64_t bytes)
-{
-    return ((uint64_t)8 << 20) + 6 * (bytes < UINT64_MAX / 8 ? bytes : UINT64_MAX / 8);
-}
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account);
 struct tsr_memory_account *tsr_input_account(const struct tsr_input *input);
-static inline bool tsr_input_measures(const struct tsr_input *input)
-{
-    const struct tsr_memory_account *const account = tsr_input_account(input);
-    return account && account->measures;
-}
 static inline bool tsr_input_is_verified(const struct tsr_input *input)
 {
     const struct tsr_memory_account *const account = tsr_input_account(input);

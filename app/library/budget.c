@@ -1,6 +1,8 @@
 /* The memory of a process; see the header. */
 #include "budget.h"
 
+#include <stdio.h>
+
 #include "kernels/engine_cpu/engine_cpu.h"
 #include "kernels/pool/memory_limit.h"
 #include "kernels/pool/thread_pool.h"
@@ -124,27 +126,26 @@ static bool take_of_outer(struct tsr_account *outer, uint64_t bytes)
     return true;
 }
 
-static struct tsr_account *outermost_of(struct tsr_account *a)
+/* The files in a file claim for themselves, one after the other: the sentence knows of those that were looked at. */
+static enum tsr_status fail_outer(const struct tsr_account *a, int lot, uint64_t bytes, struct tsr_error *error)
 {
-    while (a->outer) a = a->outer;
-    return a;
-}
-
-/* What files in a file may take, of which its account knows how large they are. */
-static uint64_t guess_inner(const struct tsr_account *a, bool has_inner)
-{
-    return has_inner && a->inner > 0 ? ((uint64_t)12 << 20) + 2 * a->inner : 0;
+    const enum tsr_status status = tsr_fail_memory(a->engine, lot, a->name, bytes, error);
+    const size_t length = error ? strlen(error->text) : 0;
+    if (error) snprintf(error->text + length, sizeof error->text - length, ", unless a file in it takes more");
+    return status;
 }
 
 /* Of an inner file. has_inner: all that is left. */
 static enum tsr_status claim_inner(struct tsr_account *a, uint64_t bytes, bool has_inner, struct tsr_error *error)
 {
-    const struct tsr_account *const outermost = outermost_of(a);
+    const struct tsr_account *outermost = a->outer;
     const uint64_t used = atomic_load(&a->outer->used), left = a->outer->files > used ? a->outer->files - used : 0,
                    all = has_inner && left > bytes ? left : bytes;
-    if (!take_of_outer(a->outer, all))
-        return tsr_fail_memory(a->engine, outermost->has_all ? TSR_MEMORY_OF_ALL : TSR_MEMORY_OF_FILES, a->name,
-                               outermost->files + (bytes - left) + guess_inner(a, has_inner), error);
+    if (!take_of_outer(a->outer, all)) {
+        while (outermost->outer) outermost = outermost->outer;
+        return fail_outer(a, outermost->has_all ? TSR_MEMORY_OF_ALL : TSR_MEMORY_OF_FILES,
+                          outermost->files + (bytes - left), error);
+    }
     a->files = (size_t)all;
     atomic_store(&a->used, bytes);
     a->has_files = true;
@@ -158,12 +159,11 @@ static enum tsr_status claim_header(struct tsr_memory_account *base, uint64_t by
     struct tsr_account *const a = (struct tsr_account *)base;
     struct tsr_pool *const pool = a->engine->pool;
     const size_t lot = tsr_pool_memory(pool, TSR_MEMORY_OF_HEADERS);
-    if (a->base.measures && !a->outer) {
-        if (bytes > a->measured_headers) a->measured_headers = bytes;
-        return bytes <= a->files ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "its header is not looked at");
+    if (a->has_files) return TSR_OK; /* what it was for is read again */
+    if (a->outer) { /* it is of what the outer file has, of which it goes back before the file itself claims */
+        const uint64_t used = atomic_load(&a->outer->used), left = a->outer->files > used ? a->outer->files - used : 0;
+        return bytes <= left ? TSR_OK : fail_outer(a, TSR_MEMORY_OF_FILES, a->outer->files + (bytes - left), error);
     }
-    if (a->has_files || a->outer) return TSR_OK; /* what it was for is read again; or is little beside its outer file */
-    a->may_measure |= bytes > lot;
     if (bytes > lot) return tsr_fail_memory(a->engine, TSR_MEMORY_OF_HEADERS, a->name, bytes, error);
     if (a->headers == 0 && lot < SIZE_MAX && !a->only_checks) {
         tsr_pool_reserve(pool, TSR_MEMORY_OF_HEADERS, lot);
@@ -219,15 +219,17 @@ enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t own, bool has_
     if (a->has_files) return tsr_fail(error, TSR_ERROR_CORRUPT, "it takes more memory than it said at first");
     if (a->outer) return claim_inner(a, own, has_inner, error);
     if (!take_files(a, bytes))
-        return tsr_fail_memory(a->engine, lot_for(a), a->name, bytes + guess_inner(a, has_inner), error);
+        return has_inner ? fail_outer(a, lot_for(a), bytes, error)
+                         : tsr_fail_memory(a->engine, lot_for(a), a->name, bytes, error);
     release_headers(a);
     atomic_store(&a->used, own);
     a->shares = has_inner;
     return TSR_OK;
 }
 
-static void return_files(struct tsr_account *a)
+static void give_back(struct tsr_memory_account *base)
 {
+    struct tsr_account *const a = (struct tsr_account *)base;
     struct tsr_pool *const pool = a->engine->pool;
     for (int lot = 0; a->has_all && lot < TSR_MEMORY_LOTS; lot++)
         tsr_pool_release(pool, (enum tsr_memory_lot)lot, tsr_pool_memory(pool, (enum tsr_memory_lot)lot));
@@ -237,49 +239,6 @@ static void return_files(struct tsr_account *a)
         tsr_pool_release(pool, TSR_MEMORY_OF_FILES, a->files);
     a->files = 0;
     a->has_files = a->has_all = a->shares = false;
-}
-
-static void give_back(struct tsr_memory_account *base)
-{
-    struct tsr_account *const a = (struct tsr_account *)base;
-    a->own = 0;
-    if (!base->measures) return_files(a);
-}
-
-/* ---- What would be enough ----------------------------------------------------------------------------------- */
-
-/* Notes what all files take that this one is in, if it takes bytes. */
-static enum tsr_status note_claim(struct tsr_account *a, uint64_t bytes, bool has_inner, struct tsr_error *error)
-{
-    struct tsr_account *outermost = a;
-    uint64_t all = bytes;
-    if (has_inner) a->own = bytes;
-    for (; outermost->outer; all += outermost->own) outermost = outermost->outer;
-    if (all > outermost->measured) outermost->measured = all;
-    return tsr_fail(error, TSR_ERROR_LIMIT, "it is measured alone");
-}
-
-enum tsr_status tsr_account_measure(struct tsr_account *a, struct tsr_error *error)
-{
-    return_files(a);
-    const enum tsr_status status = tsr_account_claim(a, 0, true, error);
-    a->base.measures = status == TSR_OK;
-    return status;
-}
-
-/* The share is for what is claimed when what was written is verified, which is no more than that. */
-enum tsr_status tsr_account_fail(const struct tsr_account *a, struct tsr_error *error)
-{
-    enum { SHARE = 16 };
-    const int lot = a->is_member || a->measured_headers > 0 ? TSR_MEMORY_OF_FILES : TSR_MEMORY_OF_ALL;
-    const uint64_t bytes = a->measured + a->measured / SHARE, enough = limit_for(a->engine, lot, bytes),
-                   for_headers = limit_for(a->engine, TSR_MEMORY_OF_HEADERS, a->measured_headers);
-    const bool are_headers = enough > 0 && (for_headers == 0 || for_headers > enough);
-    if (enough > 0 && for_headers > 0 &&
-        (enough > for_headers ? enough : for_headers) * MEGABYTE <= a->engine->memory_bytes)
-        return TSR_ERROR_LIMIT; /* it was something else */
-    return are_headers ? tsr_fail_memory(a->engine, TSR_MEMORY_OF_HEADERS, a->name, a->measured_headers, error)
-                       : tsr_fail_memory(a->engine, lot, a->name, bytes, error);
 }
 
 /* What a file takes: now, and to be verified. */
@@ -347,8 +306,6 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_h
     if (a->encodes) s = most_stages(a, header, need);
     s.now += a->output_bytes;
     s.later += a->output_bytes;
-    a->may_measure |= need->has_inner;
-    if (base->measures) return note_claim(a, s.now > s.later ? s.now : s.later, need->has_inner, error);
     const bool is_later_too_much = s.later > tsr_files_memory(a->engine); /* it may hold headers then */
     if (is_later_too_much &&
         limit_for(a->engine, TSR_MEMORY_OF_FILES, s.later) > limit_for(a->engine, lot_for(a), s.now))
@@ -359,10 +316,7 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_h
 /* The account that spare memory comes from; NULL: the pool gives it. */
 static struct tsr_account *spare_of(struct tsr_account *a)
 {
-    return tsr_files_memory(a->engine) == SIZE_MAX ? NULL
-           : a->base.measures                      ? outermost_of(a)
-           : a->shares                             ? a
-                                                   : a->outer;
+    return tsr_files_memory(a->engine) == SIZE_MAX ? NULL : a->shares ? a : a->outer;
 }
 
 static bool grant_spare(struct tsr_memory_account *base, uint64_t bytes)
@@ -416,14 +370,13 @@ void tsr_account_open_inner(struct tsr_account *account, struct tsr_account *out
 {
     tsr_account_open(account, engine, input, coding);
     account->outer = outer;
-    account->base.measures = outer && outer->base.measures;
     if (!outer) tsr_input_set_account(input, NULL);
 }
 
 void tsr_account_close(struct tsr_account *account)
 {
     release_headers(account);
-    return_files(account);
+    give_back(&account->base);
 }
 
 enum tsr_status tsr_account_end(struct tsr_account *account, struct tsr_input *input, enum tsr_status status,

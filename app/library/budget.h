@@ -31,12 +31,6 @@ struct tsr_account {
     bool shares; /* it has files in it */
     struct tsr_account *outer;
     _Atomic uint64_t used;
-    uint64_t inner; /* room for the largest file in it, where more is not known */
-    /* Of files with files in them, or with large headers, one claim does not tell what would be enough, so that the
-     * account measures: what was claimed last for a file with files in it, and of the outermost account the most of all
-     * claims, and of those of headers. */
-    bool may_measure;
-    uint64_t own, measured, measured_headers;
 };
 
 /* Opens an account for an input; NULL: for none. The input must be closed, or set no more to claim, before its account
@@ -54,12 +48,6 @@ struct tsr_crew tsr_crew_of(const struct tsr_engine *engine);
 /* Claims bytes of files, waiting for them, unless as many were claimed before. has_inner: besides them all that files
  * in this one may take. Errors: those of tsr_input_claim. */
 enum tsr_status tsr_account_claim(struct tsr_account *account, uint64_t bytes, bool has_inner, struct tsr_error *error);
-
-/* Of an account that may_measure, of whose claims one was refused: measures, while the file is opened once more,
- * which fails; and the error that tells what would be enough, which stays as it is if that is there. Such an account
- * has all that the file may have. */
-enum tsr_status tsr_account_measure(struct tsr_account *account, struct tsr_error *error);
-enum tsr_status tsr_account_fail(const struct tsr_account *account, struct tsr_error *error);
 
 /* What was claimed is others'. */
 void tsr_account_close(struct tsr_account *account);

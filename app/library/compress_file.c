@@ -387,24 +387,6 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
     }
 }
 
-/* There is too little memory for a file: opens it once more to see what would be enough. */
-static enum tsr_status fail_memory(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
-                                   const struct tsr_wanted *wanted, struct tsr_written *written,
-                                   struct tsr_report *report, struct tsr_error *error)
-{
-    struct tsr_error ignored;
-    if (account->outer) return TSR_ERROR_LIMIT; /* the outermost one looks */
-    tsr_input_drop_held(input);
-    if (tsr_account_measure(account, &ignored) != TSR_OK) return TSR_ERROR_LIMIT;
-    tsr_container_writer_free(written->writer); /* of a member */
-    written->writer = NULL;
-    const enum tsr_status status =
-        tsr_write_once(account->engine, input, output, wanted, account->is_member, written, report, &ignored);
-    if (status == TSR_ERROR_CANCELLED || status == TSR_ERROR_READ) *error = ignored;
-    if (status == TSR_ERROR_CANCELLED || status == TSR_ERROR_READ) return status;
-    return tsr_account_fail(account, error);
-}
-
 /* Writes a file without loss whose frames refer to what it becomes with loss: BASE.md. What cannot be coded with loss,
  * or is stored, has no base. */
 static enum tsr_status write_on_base(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
@@ -479,8 +461,6 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
         status = write_on_base(&account, input, output, &on_base, written, report, base, error);
     else
         status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a base");
-    if (status == TSR_ERROR_LIMIT && account.may_measure && !account.base.measures && !wanted->lossless_rest)
-        status = fail_memory(&account, input, output, wanted, written, report, error);
     written->base_bytes = written->header.has_base ? on_base.base.size : 0;
     tsr_output_close(base);
     tsr_input_set_account(input, NULL);

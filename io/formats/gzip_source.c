@@ -2,7 +2,6 @@
  * are spliced, and a residue makes the gzip file again. GZIP.md. */
 #include "gzip_source.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/nodes/deflate/deflate.h"
@@ -50,6 +49,11 @@ static enum tsr_status measure(struct tsr_input *input, const struct tsr_format 
     return TSR_OK;
 }
 
+static enum tsr_status fail_coded(struct tsr_error *error)
+{
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "its samples are coded, in a gzip file");
+}
+
 /* A source of plain bytes. Errors: TSR_ERROR_CORRUPT (also: its samples do not lie in them as they are). */
 static enum tsr_status open_inner(struct tsr_input *plain, const struct tsr_format *format,
                                   const struct tsr_source_options *options, struct tsr_source **inner,
@@ -61,7 +65,7 @@ static enum tsr_status open_inner(struct tsr_input *plain, const struct tsr_form
     if (header->recipe == TSR_RECIPE_SPLICE && header->exact && header->image.bits_allocated > 1) return TSR_OK;
     tsr_source_close(*inner);
     *inner = NULL;
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "its samples are coded, in a gzip file");
+    return fail_coded(error);
 }
 
 /* Whether the plain bytes are worth the work: zlib's model takes long. They are inflated, and looked at. */
@@ -69,25 +73,21 @@ static enum tsr_status look_inside(struct tsr_input *input, const struct tsr_for
                                    const struct tsr_source_options *options, size_t plain_bytes,
                                    struct tsr_header *header, struct tsr_error *error)
 {
-    size_t size = (size_t)tsr_input_size(input), first = plain_bytes;
+    const size_t size = (size_t)tsr_input_size(input);
     const uint8_t *file;
-    enum tsr_status status = tsr_input_claim_header(input, size + (uint64_t)plain_bytes, error);
-    const bool is_begin = status == TSR_ERROR_LIMIT && tsr_input_measures(input); /* for a claim, the begin will do */
-    if (is_begin && size > TSR_UNSEEN_FIRST) size = TSR_UNSEEN_FIRST;
-    if (is_begin && first > TSR_UNSEEN_FIRST) first = TSR_UNSEEN_FIRST;
-    if (!is_begin) TSR_TRY(status);
+    TSR_TRY(tsr_input_claim_header(input, size + (uint64_t)plain_bytes, error));
     TSR_TRY(tsr_input_hold(input, size, &file, error));
+    struct tsr_bytes plain = {.limit = plain_bytes};
     struct tsr_source *inner = NULL;
-    uint8_t *const plain = calloc(1, plain_bytes > 0 ? plain_bytes : 1);
-    if (!plain) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu plain bytes", plain_bytes);
-    const size_t made = tsr_gzip_first(file, size, plain, first);
-    struct tsr_input *const memory = tsr_input_from_memory(plain, is_begin ? plain_bytes : made, tsr_input_name(input));
-    status = memory ? open_inner(memory, format, options, &inner, error)
-                    : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an input");
+    TSR_TRY(tsr_bytes_reserve(&plain, plain_bytes, error));
+    plain.size = tsr_gzip_first(file, size, plain.bytes, plain_bytes);
+    struct tsr_input *const memory = tsr_input_from_memory(plain.bytes, plain.size, tsr_input_name(input));
+    const enum tsr_status status = memory ? open_inner(memory, format, options, &inner, error)
+                                          : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an input");
     if (status == TSR_OK) *header = inner->header;
     tsr_source_close(inner);
     tsr_input_close(memory);
-    free(plain);
+    tsr_bytes_free(&plain);
     return status;
 }
 
@@ -148,6 +148,7 @@ enum tsr_status tsr_gzip_open(struct tsr_input *input, const struct tsr_format *
     const uint8_t *file;
     uint64_t plain = 0;
     *source = NULL;
+    if (format->kind == TSR_KIND_PNG) return fail_coded(error); /* whatever is in it */
     TSR_TRY(measure(input, format, &header, &plain, error));
     if (size > SIZE_MAX / 16 || plain > SIZE_MAX / 16)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a gzip file of %llu bytes", (unsigned long long)size);

@@ -76,15 +76,6 @@ enum tsr_status tsr_code_inner(const struct tsr_packed_file *p, const uint8_t *b
 /* Whether the file takes one that is coded: the files in it may have too many bytes. */
 bool tsr_take_inner(struct tsr_packed_file *p, const struct tsr_inner *inner);
 
-/* Where an account measures: lets a file in a file claim; or one that a deflate stream is, of as many plain bytes as
- * are told, or of another number up to most. */
-void tsr_measure_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size, uint64_t limit);
-void tsr_measure_deflated(const struct tsr_packed_file *p, const uint8_t *stream, size_t size, uint64_t told,
-                          uint64_t most, uint64_t limit);
-/* The same of one of so many bytes of which there is memory for the first ones alone. */
-void tsr_measure_unseen(const struct tsr_packed_file *p, const uint8_t *first, size_t first_size, uint64_t size,
-                        uint64_t limit);
-
 /* A JPEG stream becomes a piece, or stays bytes: TSR_DECLINED. One with a fault becomes a piece up to there, and what
  * follows stays bytes. If it looks damaged, the error has an offset, after TSR_OK, too. And the first part of that, of
  * which several threads may do one each; *used: bytes before a fault. */

@@ -142,16 +142,6 @@ static bool begins_inner(struct tsr_packed_file *p)
     return tsr_may_be_inner(p, head, tsr_gzip_first(p->file, p->size, head, sizeof head));
 }
 
-/* Lets the file that the first member is claim what it would. */
-static void measure_first(const struct tsr_packed_file *p, uint64_t largest)
-{
-    const uint64_t limit = tsr_input_inner_limit(p->source->input), most = largest < limit ? largest : limit,
-                   told = tsr_read_u32(p->file + p->size - 4); /* if there is but one */
-    size_t at = 0;
-    if (p->has_inner && tsr_gzip_stream(p->file, p->size, &at))
-        tsr_measure_deflated(p, p->file + at, p->size - at - TSR_GZIP_TAIL, told < most ? told : 0, most, limit - most);
-}
-
 enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error)
 {
     p->has_inner = begins_inner(p);
@@ -160,14 +150,12 @@ enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error
     uint64_t cost = tsr_deflate_cost(size, limits.plain, limits.largest);
     for (; cost > TSR_PACKED_MEMORY && limits.plain / 2 >= limits.largest; limits.plain /= 2)
         cost = tsr_deflate_cost(size, limits.plain / 2, limits.largest); /* some members stay bytes */
-    enum tsr_status status =
-        tsr_pack_claim(p, cost, tsr_deflate_memory_of(p, limits.plain, limits.largest), 2 * size + limits.plain, error);
-    if (status == TSR_ERROR_LIMIT && tsr_input_measures(p->source->input)) measure_first(p, limits.largest);
-    TSR_TRY(status);
+    TSR_TRY(tsr_pack_claim(p, cost, tsr_deflate_memory_of(p, limits.plain, limits.largest), 2 * size + limits.plain,
+                           error));
     struct deflate_coder *coder = NULL;
     const struct tsr_node_work work = {
         .crew = p->crew, .kept = &coder, .is_verified = tsr_input_is_verified(p->source->input)};
-    status = put_members(p, &work, &limits, error);
+    const enum tsr_status status = put_members(p, &work, &limits, error);
     tsr_deflate_forget(coder);
     if (status == TSR_DECLINED && limits.doubts && error->offset == TSR_NO_OFFSET) return tsr_pack_fail_memory(error);
     return status;

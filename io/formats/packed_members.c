@@ -2,7 +2,6 @@
  * PACKED.md. A small archive is packed when it is opened. A larger one is packed while its pieces are written, so that
  * it takes the memory of some of its members, and its header is complete at its end. */
 #include <limits.h>
-#include <stdlib.h>
 
 #include "format.h"
 #include "packed_archive.h"
@@ -114,32 +113,6 @@ static enum tsr_status next_member(struct tsr_lanes *lanes, struct tsr_found *fo
     return TSR_OK;
 }
 
-/* Lets all members claim what they would: TSR_OK, whatever became of that. */
-static enum tsr_status measure_members(struct archive_source *a, struct tsr_error *error)
-{
-    struct tsr_input *const input = a->base.input;
-    for (;;) {
-        struct tsr_found found;
-        uint8_t *room = NULL;
-        const uint8_t *bytes;
-        bool is_found = false;
-        TSR_TRY(next_member(&a->lanes, &found, &is_found, error));
-        if (!is_found) return TSR_OK;
-        const bool is_whole = tsr_input_take_spare(input, found.size);
-        const size_t size = is_whole || found.size < TSR_UNSEEN_FIRST ? (size_t)found.size : TSR_UNSEEN_FIRST;
-        const enum tsr_status status = tsr_input_view(input, found.start, size, &room, &bytes, error);
-        if (status == TSR_OK && found.kind == TSR_FOUND_FILE && !is_whole)
-            tsr_measure_unseen(&a->p, bytes, size, found.size, found.share);
-        else if (status == TSR_OK && found.kind == TSR_FOUND_FILE)
-            tsr_measure_inner(&a->p, bytes, (size_t)found.size, found.share);
-        else if (status == TSR_OK)
-            tsr_measure_deflated(&a->p, bytes, size, found.has_end ? found.plain : 0, found.plain, found.share);
-        free(room);
-        if (is_whole) tsr_input_return_spare(input, found.size);
-        TSR_TRY(status);
-    }
-}
-
 /* Makes pieces of all members, or so many that it is time to write them. */
 static enum tsr_status pack_until(struct archive_source *a, uint64_t bytes, bool *is_last, struct tsr_error *error)
 {
@@ -170,9 +143,7 @@ static enum tsr_status pack_archive(struct archive_source *a, struct tsr_error *
     struct tsr_input *const input = a->base.input;
     bool is_small, is_last;
     TSR_TRY(tsr_list_archive(input, &a->archive, error));
-    const enum tsr_status status = claim(a, &is_small, error);
-    if (status == TSR_ERROR_LIMIT && tsr_input_measures(input)) TSR_TRY(measure_members(a, error));
-    TSR_TRY(status);
+    TSR_TRY(claim(a, &is_small, error));
     if (!is_small) {
         a->base.ops = &growing;
         a->base.header.recipe = TSR_RECIPE_INNER;

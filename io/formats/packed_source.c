@@ -1,7 +1,6 @@
 /* Packs files that are not coded as samples: finds streams in them, makes them smaller, and proves that they come back.
  * PACKED.md. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "packed_archive.h"
@@ -154,26 +153,6 @@ static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_pac
     return TSR_OK;
 }
 
-/* Claims what a gzip file takes that cannot be held. Its last bytes say how many plain bytes it has. */
-static void measure_whole(struct tsr_packed_file *p, struct tsr_input *input)
-{
-    const size_t size = p->size < TSR_UNSEEN_FIRST ? p->size : TSR_UNSEEN_FIRST;
-    uint8_t tail[4] = {0}, *const head = calloc(1, TSR_UNSEEN_FIRST);
-    struct tsr_error ignored;
-    size_t at = 0;
-    if (!head || tsr_input_peek(input, 0, head, size, &ignored) != TSR_OK ||
-        tsr_input_peek(input, p->size - sizeof tail, tail, sizeof tail, &ignored) != TSR_OK ||
-        !tsr_gzip_stream(head, size, &at)) {
-        free(head);
-        return;
-    }
-    const uint64_t plain = tsr_more_of(tsr_read_u32(tail), p->size);
-    p->has_inner = p->packing->inner.compress != NULL;
-    tsr_pack_claim(p, 0, tsr_deflate_memory_of(p, plain, plain), 2 * p->size + plain, &ignored);
-    if (p->has_inner) tsr_measure_deflated(p, head + at, size - at, 0, plain, tsr_input_inner_limit(input));
-    free(head);
-}
-
 static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_packing *packing,
                                    struct tsr_source **source, struct tsr_error *error)
 {
@@ -187,11 +166,10 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
     TSR_TRY(check_begin(input, packing, &is_archive, error));
     snprintf(header.reason, sizeof header.reason, "%.*s", TSR_REASON_LIMIT, packing->reason);
     if (is_archive) return tsr_archive_open(input, packing, &header, source, error);
+    TSR_TRY(tsr_input_claim_header(input, size, error));
     p.source = tsr_source_create(sizeof *p.source, input, &header, NULL, error);
     if (!p.source) return TSR_ERROR_LIMIT;
-    enum tsr_status status = tsr_input_claim_header(input, size, error);
-    if (status == TSR_ERROR_LIMIT && tsr_input_measures(input)) measure_whole(&p, input);
-    if (status == TSR_OK) status = tsr_input_hold(input, p.size, &p.file, error);
+    enum tsr_status status = tsr_input_hold(input, p.size, &p.file, error);
     const bool is_small = size < (kind == TSR_KIND_PNG ? LEAST_PNG : TSR_PACKED_STREAM),
                may_be_cut = kind != TSR_KIND_PNG && kind != TSR_KIND_DICOM; /* others have looked at their own */
     if (status == TSR_OK && (!is_small || may_be_cut)) status = pack(&p, is_small, error);

@@ -224,5 +224,9 @@ for _ in 1 2; do
     refuses 62 'fails/b.dcm takes .* --memory [0-9]*M would do' \
         "$TESSERA" compress --engine cpu -T 4 --memory "${least_4}M" -r fails --series out.tsr
 done
+# What a gzip file in an archive inflates to counts before it is looked into.
+{ printf 'P5\n14000 14000\n255\n' && head -c 196000000 /dev/zero; } | gzip -1n >bomb.gz && tar -cf bomb.tar bomb.gz
+within $((least_1 + 10)) 62 compress -f -T 1 bomb.tar
+says 'would do, unless a file in it takes more$'
 no_parts .
 finish
