@@ -55,6 +55,15 @@ static void paint_soft(const struct scene *scene)
     blur(scene->planes, 2);
 }
 
+/* A plane that begins again at 0: a linear prediction from two neighbours knows nearly all of it, and a median none. */
+static void paint_plane(const struct scene *scene)
+{
+    const struct canvas *plane = scene->planes;
+    for (int y = 0; y < plane->rows; y++)
+        for (int x = 0; x < plane->columns; x++)
+            plane->shades[y * plane->columns + x] = (97 * x + 53 * y) % (scene->top + 1);
+}
+
 /* Photons in a small part of the image. */
 static void paint_counts(const struct scene *scene)
 {
@@ -116,7 +125,8 @@ static const struct drawing {
     {"specks_8bit", paint_specks, 200, 200, 1, 255},   {"specks_16bit", paint_specks, 400, 300, 1, 4095},
     {"grid_8bit", paint_grid, 320, 240, 1, 255},       {"grid_rgb", paint_grid, 200, 150, 3, 255},
     {"page_8bit", paint_page, 400, 300, 1, 255},       {"page_rgb", paint_page, 300, 200, 3, 255},
-    {"screen_rgb", paint_screen, 640, 480, 3, 255},
+    {"screen_rgb", paint_screen, 640, 480, 3, 255},    {"plane_8bit", paint_plane, 128, 128, 1, 255},
+    {"plane_odd", paint_plane, 181, 181, 1, 255},      {"plane_16bit", paint_plane, 181, 181, 1, 65535},
 };
 
 static const struct picture {

@@ -415,7 +415,7 @@ static bool is_far_below(const struct tsr_image *image, uint64_t tiles, uint64_t
 /* A frame that is coded becomes one of drawn planes where that takes fewer bytes. tiles: those of their tiles, which
  * were kept; or they had their room where path P has had its own since. */
 static void choose_drawn(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_encode_space *space,
-                         struct tsr_encode_job *job, uint64_t tiles)
+                         struct tsr_encode_job *job, uint64_t tiles, bool is_drawing)
 {
     const uint64_t model_bytes = job->coded.model.size, most = model_bytes + tsr_tiles_bytes(&job->coded);
     struct tsr_frame_model *const model = space->model;
@@ -425,27 +425,31 @@ static void choose_drawn(struct tsr_pool *pool, const struct tsr_image *image, s
     put_model(image, space, job);
     const uint64_t base = job->coded.model.size;
     if (base + tiles < most) {
-        if (tiles > space->drawn_room) tsr_code_drawn_planes(pool, image, space);
+        bool ignored;
+        if (tiles > space->drawn_room) tsr_code_drawn_planes(pool, image, space, &ignored);
         tsr_take_drawn_planes(image, space, tiles <= space->drawn_room);
-        job->coded.is_drawn = is_far_below(image, tiles, base, most, model_bytes);
+        job->coded.is_drawn = is_drawing && is_far_below(image, tiles, base, most, model_bytes);
         return;
     }
     set_drawn(model, false, before);
     put_model(image, space, job);
 }
 
-/* Codes the planes of a frame, which have begun, as drawn ones. Returns the bytes of their tiles. *taken: they are at
- * most half of what path P would take by an estimate, and so the frame. Not where that is little, of which tables would
- * be a large part, and which frames may share. */
+/* Codes the planes of a frame, which have begun, as drawn ones. Returns the bytes of their tiles. *is_drawing: the
+ * frame looks like a drawing, and no piece is by blend; of others the estimate says nothing, which linear predictions
+ * may halve many times. *taken: they are at most half of what path P would take by an estimate, and so the frame. Not
+ * where that is little, of which tables would be a large part, and which frames may share. */
 static uint64_t try_drawn(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
-                          struct tsr_encode_space *space, struct tsr_encode_job *job, bool *taken)
+                          struct tsr_encode_space *space, struct tsr_encode_job *job, bool *is_drawing, bool *taken)
 {
     enum { LEAST_ESTIMATE = 1024 };
     uint64_t estimate = 0;
     for (int p = 0; p < image->components; p++)
         if (tsr_is_coded(&space->model->plane[p])) make_payloads(pool, image, coding, space, p, NULL, &estimate);
-    const uint64_t tiles = tsr_code_drawn_planes(pool, image, space);
-    *taken = estimate >= LEAST_ESTIMATE && tiles <= estimate / 2;
+    bool blended;
+    const uint64_t tiles = tsr_code_drawn_planes(pool, image, space, &blended);
+    *is_drawing = *is_drawing && !blended;
+    *taken = *is_drawing && estimate >= LEAST_ESTIMATE && tiles <= estimate / 2;
     if (*taken) {
         set_drawn(space->model, true, tsr_cut_image(image, 1, true));
         tsr_take_drawn_planes(image, space, false);
@@ -474,6 +478,7 @@ static void encode_frame(struct tsr_pool *pool, const struct tsr_image *image, c
     model->has_base = model->may_have_base && refers;
     space.base = tsr_base_planes(image, job->base.room);
     const bool may_be_drawn = tsr_tries_drawn(coding) && tsr_may_be_drawn(image, coding->effort, job->raster);
+    bool is_drawing = may_be_drawn && tsr_may_be_drawn(image, TSR_EFFORT_DEFAULT, job->raster);
     make_planes(pool, image, coding, job->raster, &space);
     if (model->has_base) tsr_split_base(image, &job->base, model, &space.base);
     int last = model->planes - 1;
@@ -482,7 +487,7 @@ static void encode_frame(struct tsr_pool *pool, const struct tsr_image *image, c
     uint64_t drawn = UINT64_MAX;
     bool taken = false;
     for (int p = 0; p <= last && tries_drawn; p++) begin_plane(pool, image, coding, &space, p);
-    if (tries_drawn) drawn = try_drawn(pool, image, coding, &space, job, &taken);
+    if (tries_drawn) drawn = try_drawn(pool, image, coding, &space, job, &is_drawing, &taken);
     if (taken) return;
     for (int p = 0; p <= last; p++) {
         if (model->plane[p].present && !tries_drawn) begin_plane(pool, image, coding, &space, p);
@@ -492,7 +497,7 @@ static void encode_frame(struct tsr_pool *pool, const struct tsr_image *image, c
     for (uint32_t t = 0; t < tiles; t++)
         tsr_put_tile_sizes(&space.tiles[t], model->planes, space.tile_sizes + t * TSR_TILE_SIZES_BYTES);
     put_model(image, &space, job);
-    if (tries_drawn) choose_drawn(pool, image, &space, job, drawn);
+    if (tries_drawn) choose_drawn(pool, image, &space, job, drawn, is_drawing);
 }
 
 static uint64_t coded_bytes(const struct tsr_coded_frame *coded)

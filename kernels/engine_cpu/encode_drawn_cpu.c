@@ -15,7 +15,7 @@ struct drawn_work {
     int planes, plane[TSR_PLANES_LIMIT]; /* the coded ones */
     uint32_t pieces;
     atomic_uint next;
-    atomic_bool failed;
+    atomic_bool failed, blended; /* blended: a piece is by blend */
 };
 
 static struct drawn_work begin_work(const struct tsr_image *image, const struct tsr_encode_space *space)
@@ -70,13 +70,16 @@ static size_t code_by_blend(const uint16_t *samples, struct tsr_tile tile, uint3
 /* A piece by value or residual, by blend where its other samples take much of it, or raw. Returns its bytes; 0: it has
  * no room. */
 static size_t code_piece(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *bytes, size_t room,
-                         void *scratch)
+                         atomic_bool *blended, void *scratch)
 {
     const size_t raw = tsr_raw_tile_bytes(range, tile.width, tile.height), most = room < raw - 1 ? room : raw - 1;
     uint32_t others = 0;
     size_t size = code_plainly(samples, tile, range, bytes, most, room, &others, scratch);
-    if (range > FEW_VALUES && (uint64_t)others * 4 >= (uint64_t)size * 3)
+    if (range > FEW_VALUES && (uint64_t)others * 4 >= (uint64_t)size * 3) {
+        const size_t plain = size;
         size = code_by_blend(samples, tile, range, bytes, size, room < size + most ? room : size + most, scratch);
+        if (size != plain) atomic_store(blended, true);
+    }
     if (size > 0 || raw > room) return size;
     tsr_put_raw_tile(samples, tile, range, bytes, raw);
     return raw;
@@ -93,22 +96,26 @@ static void code_pieces(void *context, unsigned part)
         const struct tsr_tile tile = tsr_tile_numbered(work->cut, number);
         size_t room;
         uint8_t *const bytes = room_of(work, tile, k, &room);
-        const size_t size = code_piece(s->planes[p], tile, s->model->plane[p].range, bytes, room, scratch);
+        const size_t size =
+            code_piece(s->planes[p], tile, s->model->plane[p].range, bytes, room, &work->blended, scratch);
         s->drawn_sizes[number * TSR_PLANES_LIMIT + (uint32_t)p] = (uint32_t)size;
         if (size == 0) atomic_store(&work->failed, true);
     }
 }
 
 uint64_t tsr_code_drawn_planes(struct tsr_pool *pool, const struct tsr_image *image,
-                               const struct tsr_encode_space *space)
+                               const struct tsr_encode_space *space, bool *blended)
 {
     struct drawn_work work = begin_work(image, space);
     const uint32_t parts = tsr_parts_of(pool, tsr_tile_count(image, space->model));
     uint64_t bytes = 0;
     atomic_init(&work.next, 0);
     atomic_init(&work.failed, false);
+    atomic_init(&work.blended, false);
+    *blended = false;
     if (work.pieces == 0) return UINT64_MAX;
     tsr_pool_run(pool, code_pieces, &work, parts < work.pieces ? parts : work.pieces);
+    *blended = atomic_load(&work.blended);
     if (atomic_load(&work.failed)) return UINT64_MAX;
     for (uint32_t i = 0; i < work.pieces; i++) {
         const int k = (int)(i % (uint32_t)work.planes);

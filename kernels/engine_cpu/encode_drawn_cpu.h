@@ -5,9 +5,9 @@
 #include "plane_passes_cpu.h"
 
 /* Codes all coded planes of a frame as drawn ones, in the room of symbols. Returns the bytes of the tiles' payloads;
- * UINT64_MAX where they have no room, and so are not fewer than those of path P. */
+ * UINT64_MAX where they have no room, and so are not fewer than those of path P. *blended: a piece is by blend. */
 uint64_t tsr_code_drawn_planes(struct tsr_pool *pool, const struct tsr_image *image,
-                               const struct tsr_encode_space *space);
+                               const struct tsr_encode_space *space, bool *blended);
 
 /* Copies the pieces to the room of drawn pieces, if they fit there. */
 void tsr_keep_drawn_planes(const struct tsr_image *image, const struct tsr_encode_space *space);
