@@ -135,7 +135,8 @@ static enum tsr_status read_batch(struct decoding *d, uint32_t first, uint32_t c
         job->tile = d->tiles + tile;
         job->tiles = tsr_container_frame_tiles(d->reader, first + i);
         job->raster = d->rasters + i * tsr_raster_bytes(image);
-        if (d->base) TSR_TRY(tsr_base_frame(d->base, first + i, i, &job->base, error));
+        if (d->base)
+            TSR_TRY(tsr_base_frame(d->base, tsr_container_frame_number(d->reader, first + i), i, &job->base, error));
         for (uint32_t t = 0; t < job->tiles; t++, tile++)
             d->tiles[tile] = (struct tsr_segment){d->pieces[tile].bytes, d->pieces[tile].size};
         sections += tsr_container_frame_bytes(d->reader, first + i);

@@ -88,7 +88,8 @@ enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_contai
     if (status == TSR_OK && header->has_base) {
         engine = engine->cpu;
         status = open_base(engine, container, 1, &base, error);
-        if (status == TSR_OK) status = tsr_base_frame(base, frame, 0, &of_frame, error);
+        if (status == TSR_OK)
+            status = tsr_base_frame(base, tsr_container_frame_number(container, frame), 0, &of_frame, error);
     }
     if (status == TSR_OK)
         status = decode(engine, &header->image, &header->kept, NULL, of_frame, &coded, frame, raster, error);
@@ -168,7 +169,8 @@ static enum tsr_status take_base(struct tsr_engine *engine, struct tsr_container
     *base = (struct tsr_base){raster, malloc(tsr_base_room(part))};
     if (!raster || !base->room) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a part of a base");
     enum tsr_status status = open_base(engine, container, 0, &frames, error);
-    if (status == TSR_OK) status = tsr_base_region(frames, frame, &region, raster, error);
+    if (status == TSR_OK)
+        status = tsr_base_region(frames, tsr_container_frame_number(container, frame), &region, raster, error);
     tsr_base_close(frames);
     return status;
 }

@@ -279,6 +279,9 @@ enum tsr_status tsr_container_get_blob(struct tsr_container_reader *reader, enum
 uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, uint32_t frame);
 size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame);
 
+/* The frame whose sections a frame has: its own number, or that of the earlier one that it is equal to. */
+uint32_t tsr_container_frame_number(const struct tsr_container_reader *reader, uint32_t frame);
+
 /* Whether a frame is a unit, and has no samples; the number of these frames; bytes of its buffer; and the unit, which
  * points into the buffer. Only one thread at a time may call the last one. */
 bool tsr_container_is_unit(const struct tsr_container_reader *reader, uint32_t frame);

@@ -81,7 +81,9 @@ struct tsr_stretch_of_file tsr_container_base(const struct tsr_container_reader 
     if (!r->chosen.header.has_base || r->member_place || r->sections.count == 0) return base;
     const struct tsr_place *const place = &r->sections.place[0];
     uint8_t varint[TSR_VARINT_LIMIT];
-    if (place->type != TSR_SECTION_BASE) return base;
+    const uint64_t size_of_file = tsr_input_size(r->sections.input);
+    if (place->type != TSR_SECTION_BASE || place->offset > size_of_file || place->length > size_of_file - place->offset)
+        return base;
     for (uint64_t head = 2; head <= TSR_SECTION_HEAD_LIMIT && place->length > head + TSR_CHECK_BYTES; head++) {
         const uint64_t size = place->length - head - TSR_CHECK_BYTES;
         if (1 + tsr_put_varint(varint, size) != head) continue;

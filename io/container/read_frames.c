@@ -167,6 +167,11 @@ enum tsr_status tsr_container_get_tiles(struct tsr_container_reader *r, uint32_t
 
 /* ---- Units -------------------------------------------------------------------------------------------------- */
 
+uint32_t tsr_container_frame_number(const struct tsr_container_reader *reader, uint32_t frame)
+{
+    return reader->frame_number[frame];
+}
+
 bool tsr_container_is_unit(const struct tsr_container_reader *reader, uint32_t frame)
 {
     return reader->sections.place[reader->frame_place[frame]].type == TSR_SECTION_UNIT;

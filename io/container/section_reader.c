@@ -151,6 +151,7 @@ static enum tsr_status read_index(struct tsr_sections *s, const uint8_t *body, s
     const uint64_t count = tsr_get_varint(&c);
     uint64_t offset = first;
     s->count = 0;
+    if (first > end) return tsr_fail_at(error, TSR_ERROR_CORRUPT, end, "the index stands before the first section");
     for (uint64_t i = 0; i < count && !c.bad; i++) {
         const uint8_t type = tsr_get_u8(&c);
         const uint64_t length = tsr_get_varint(&c);

@@ -115,6 +115,30 @@ for at in $((base_at + size / 2)) $((base_at + size + 200)); do
     fi
 done
 
+# An equal frame has the base of the frame that it is equal to: the loss may have made two of one.
+{ head -c 46 "$DATA/nifti/i16.nii" && printf '\011\000' && tail -c +49 "$DATA/nifti/i16.nii" | head -c 304 &&
+    for _ in 1 2 3; do tail -c +353 "$DATA/nifti/i16.nii"; done; } >three.nii
+run 0 "$TESSERA" compress -q --psnr 40 --coder rans -9 --lossless-rest three.nii -o three.tsr
+run 0 "$TESSERA" decompress -q three.tsr -o b -f
+cmp three.nii b || bad "equal frames: another file comes back"
+run 0 "$BIN/tsr_reference" --check three.tsr
+
+# What --base writes has the name, size and time of the original, and is none. A lossy .tsr is not what --lossless-rest asks for.
+rm -f a.pgm* && cp -p "$DATA/pnm/ct_12bit.pgm" a.pgm && cp -p a.pgm kept.pgm
+run 0 "$TESSERA" compress -q --psnr 45 a.pgm
+run 0 "$TESSERA" compress --json --psnr 45 --lossless-rest --update a.pgm
+[ "$(fields status)" = ok ] || bad "a lossy .tsr counts as done: $(fields status)"
+rm a.pgm && run 0 "$TESSERA" decompress -q --base a.pgm.tsr
+cmp -s a.pgm kept.pgm && bad "this base is lossless: the checks say nothing"
+refuses 41 'may be the only copy' "$TESSERA" decompress -q --update a.pgm.tsr
+refuses 41 'may be the only copy' "$TESSERA" decompress -q a.pgm.tsr
+run 2 "$TESSERA" decompress -q --base --update a.pgm.tsr
+rm a.pgm && cp -p kept.pgm a.pgm
+run 0 "$TESSERA" decompress --json --update a.pgm.tsr
+[ "$(fields status)" = current ] || bad "the original does not count as restored: $(fields status)"
+run 0 "$TESSERA" compress -q -f --psnr 45 --lossless-rest --rm a.pgm
+[ ! -e a.pgm ] || bad "--rm leaves an original whose .tsr has it whole"
+
 # What cannot be is said at once.
 run 2 "$TESSERA" compress -q --lossless-rest a -o b.tsr
 run 2 "$TESSERA" compress -q --psnr 40 --lossless-rest --samples-only a -o b.tsr

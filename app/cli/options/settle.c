@@ -16,7 +16,7 @@ static enum tsr_status settle_set(const struct options *o)
     const bool to_stdout = (o->out.path && strcmp(o->out.path, "-") == 0) || o->verb == VERB_CAT;
     if (o->archive.removes && o->coding.compress.verify == TSR_VERIFY_NONE)
         return usage("%s", "--rm removes what was proven; --verify none proves nothing");
-    if (o->archive.removes && o->coding.compress.loss != TSR_LOSSLESS)
+    if (o->archive.removes && o->coding.compress.loss != TSR_LOSSLESS && !o->coding.compress.lossless_rest)
         return usage("%s", "--rm never removes the originals of lossy files");
     if (o->archive.removes && (o->series.path || to_stdout)) return usage("%s", "--rm is for inputs with a .tsr each");
     if (o->archive.update != UPDATE_OFF && (o->series.path || to_stdout))
@@ -94,6 +94,8 @@ enum tsr_status settle_options(struct options *o, const struct given *given)
         return usage("%s", "--lossless-rest gives the whole file back, --samples-only the samples alone: give one");
     if (compress->lossless_rest && o->series.path)
         return usage("%s", "--lossless-rest is for single files, not for a --series");
+    if (o->in.base && o->archive.update != UPDATE_OFF)
+        return usage("%s", "--base restores with loss, and --update asks whether the original is there: give one");
     if (compress->tune != TSR_TUNE_BY_LOSS && given->targets == 0)
         return usage("%s", "--tune is for loss that --quality, --qp, --psnr, --ssim or --size asks for");
     if (given->targets > 0) compress->path = TSR_PATH_TRANSFORM;

@@ -19,10 +19,11 @@ bool is_same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* A request without loss is not met by a file with loss. */
+/* A request without loss is not met by a file with loss. A file without a base meets one for a base: some have none. */
 static bool meets_request(const struct options *options, const struct tsr_info *info)
 {
-    return options->coding.compress.loss != TSR_LOSSLESS || info->promise != TSR_PROMISE_LOSSY;
+    const bool may_be_lossy = options->coding.compress.loss != TSR_LOSSLESS && !options->coding.compress.lossless_rest;
+    return may_be_lossy || info->promise != TSR_PROMISE_LOSSY;
 }
 
 /* What is known of a .tsr that stays as it is. */
@@ -131,7 +132,8 @@ bool is_restored(struct tsr_engine *engine, const struct task *task, enum update
     tsr_close(reader);
     const struct timespec origin = {(time_t)info.modified_s, (long)info.modified_ns};
     bool is_same = is_known && (info.promise != TSR_PROMISE_FILE || (uint64_t)made.st_size == info.original_bytes);
-    if (is_same && by == UPDATE_BY_HASH && info.promise == TSR_PROMISE_FILE)
+    const bool is_by_hash = by == UPDATE_BY_HASH || info.base_bytes > 0; /* what --base has written has the same time */
+    if (is_same && is_by_hash && info.promise == TSR_PROMISE_FILE)
         is_same = has_hash(task->output, info.original_hash, &is_same, &ignored) == TSR_OK && is_same;
     else
         is_same = is_same && is_same_time(made.st_mtim, info.has_origin ? origin : tsr.st_mtim);
