@@ -84,7 +84,7 @@ static const struct option_row table[] = {
     {LONG_LOSSLESS_REST, "lossless-rest", NULL, ON_COMPRESS,
      "with one of the above, the same file comes back all the same: what has the loss is its base"},
     {LONG_BASE, "base", NULL, ON_DECOMPRESS | ON_CAT | ON_EXPORT | ON_TEST | ON_INFO,
-     "of files made with --lossless-rest, the base alone"},
+     "of files with a lossy base in them, that alone"},
     {LONG_ALLOW_LOSSY, "allow-lossy", NULL, ON_COMPRESS, "code mammography, segmentations and doses with loss, too"},
 
     {0, NULL, NULL, 0, "Proof and reports"},
