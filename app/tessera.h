@@ -384,6 +384,9 @@ struct tsr_data_source {
     uint64_t byte_count; /* TSR_MEDIUM_MEMORY, TSR_MEDIUM_CALLS */
     int descriptor;      /* TSR_MEDIUM_DESCRIPTOR: of a regular file that is open for reading. It is read from its first
                             byte,      whatever its position is, which stays; it stays open, and the caller's */
+    /* The source is the base of a .tsr (lossless_rest of struct tsr_compress_options), a .tsr of its own, of which
+     * alone anything but the header and the index is read. TSR_ERROR_USAGE: the .tsr has none. */
+    bool base;
     /* TSR_MEDIUM_CALLS: reads up to count bytes at offset. Returns how many it has read, at least 1 (fewer than count
      * are asked for again), or a negative number: it failed. offset + count is at most byte_count. Calls come from the
      * calling thread or from threads of the engine, one at a time for a call of the library; several calls that share a
@@ -399,9 +402,6 @@ struct tsr_data_source {
     /* NULL, or asked and told by each call that reads this source, those of a reader included. Of a reader it must stay
      * until that is closed. Of the files of a series, the pass TSR_PASS_READ alone. */
     const struct tsr_watch *watch;
-    /* The source is the base of a .tsr (lossless_rest of struct tsr_compress_options), a .tsr of its own, of which
-     * alone anything but the header and the index is read. TSR_ERROR_USAGE: the .tsr has none. */
-    bool base;
 };
 
 /* Bytes that the library has allocated: free them with tsr_buffer_free. */

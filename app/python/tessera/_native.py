@@ -148,13 +148,13 @@ class tsr_data_source(Structure):
         ("memory", c_void_p),
         ("byte_count", c_uint64),
         ("descriptor", c_int),
+        ("base", c_bool),
         ("read", ReadCall),
         ("context", c_void_p),
         ("name", c_char_p),
         ("kept_count", c_uint32),
         ("kept", tsr_stored_values * 4),
         ("watch", POINTER(tsr_watch)),
-        ("base", c_bool),
     ]
 
 
