@@ -208,13 +208,10 @@ struct kind {
 static const struct need {
     const char *kind, *only;
     enum tool tool;
-} needs[] = {{"drawn", "predict", DRAWN},
-             {"drawn_rgb", "predict", DRAWN},
-             {"equal_frames", "", EQUAL},
-             {"blend", "predict", DRAWN},
-             {"predicted", "lossy transform", INTRA},
-             {"dc_plane", "lossy transform", DC_PLANE},
-             {"based", "lossy", NO_TOOL}};
+} needs[] = {
+    {"drawn", "predict", DRAWN}, {"drawn_rgb", "predict", DRAWN},         {"equal_frames", "", EQUAL},
+    {"blend", "predict", DRAWN}, {"predicted", "lossy transform", INTRA}, {"dc_plane", "lossy transform", DC_PLANE},
+    {"based", "lossy", NO_TOOL}};
 
 static const struct kind kinds[] = {
     {"dicom", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, true},
