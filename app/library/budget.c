@@ -127,7 +127,7 @@ static bool take_of_outer(struct tsr_account *outer, uint64_t bytes)
 }
 
 /* The files in a file claim for themselves, one after the other: the sentence knows of those that were looked at. */
-static enum tsr_status fail_outer(const struct tsr_account *a, int lot, uint64_t bytes, struct tsr_error *error)
+static enum tsr_status fail_archive(const struct tsr_account *a, int lot, uint64_t bytes, struct tsr_error *error)
 {
     const enum tsr_status status = tsr_fail_memory(a->engine, lot, a->name, bytes, error);
     const size_t length = error ? strlen(error->text) : 0;
@@ -135,17 +135,26 @@ static enum tsr_status fail_outer(const struct tsr_account *a, int lot, uint64_t
     return status;
 }
 
+static uint64_t rest_of(struct tsr_account *outer)
+{
+    const uint64_t used = atomic_load(&outer->used);
+    return outer->files > used ? outer->files - used : 0;
+}
+
+/* Of an inner file that takes more bytes than the rest of the outer one's. */
+static enum tsr_status fail_inner(const struct tsr_account *a, uint64_t bytes, uint64_t rest, struct tsr_error *error)
+{
+    const struct tsr_account *outermost = a->outer;
+    while (outermost->outer) outermost = outermost->outer;
+    return fail_archive(a, outermost->has_all ? TSR_MEMORY_OF_ALL : TSR_MEMORY_OF_FILES,
+                        outermost->files + (bytes - rest), error);
+}
+
 /* Of an inner file. has_inner: all that is left. */
 static enum tsr_status claim_inner(struct tsr_account *a, uint64_t bytes, bool has_inner, struct tsr_error *error)
 {
-    const struct tsr_account *outermost = a->outer;
-    const uint64_t used = atomic_load(&a->outer->used), left = a->outer->files > used ? a->outer->files - used : 0,
-                   all = has_inner && left > bytes ? left : bytes;
-    if (!take_of_outer(a->outer, all)) {
-        while (outermost->outer) outermost = outermost->outer;
-        return fail_outer(a, outermost->has_all ? TSR_MEMORY_OF_ALL : TSR_MEMORY_OF_FILES,
-                          outermost->files + (bytes - left), error);
-    }
+    const uint64_t rest = rest_of(a->outer), all = has_inner && rest > bytes ? rest : bytes;
+    if (!take_of_outer(a->outer, all)) return fail_inner(a, bytes, rest, error);
     a->files = (size_t)all;
     atomic_store(&a->used, bytes);
     a->has_files = true;
@@ -161,8 +170,8 @@ static enum tsr_status claim_header(struct tsr_memory_account *base, uint64_t by
     const size_t lot = tsr_pool_memory(pool, TSR_MEMORY_OF_HEADERS);
     if (a->has_files) return TSR_OK; /* what it was for is read again */
     if (a->outer) { /* it is of what the outer file has, of which it goes back before the file itself claims */
-        const uint64_t used = atomic_load(&a->outer->used), left = a->outer->files > used ? a->outer->files - used : 0;
-        return bytes <= left ? TSR_OK : fail_outer(a, TSR_MEMORY_OF_FILES, a->outer->files + (bytes - left), error);
+        const uint64_t rest = rest_of(a->outer);
+        return bytes <= rest ? TSR_OK : fail_inner(a, bytes, rest, error);
     }
     if (bytes > lot) return tsr_fail_memory(a->engine, TSR_MEMORY_OF_HEADERS, a->name, bytes, error);
     if (a->headers == 0 && lot < SIZE_MAX && !a->only_checks) {
@@ -219,7 +228,7 @@ enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t own, bool has_
     if (a->has_files) return tsr_fail(error, TSR_ERROR_CORRUPT, "it takes more memory than it said at first");
     if (a->outer) return claim_inner(a, own, has_inner, error);
     if (!take_files(a, bytes))
-        return has_inner ? fail_outer(a, lot_for(a), bytes, error)
+        return has_inner ? fail_archive(a, lot_for(a), bytes, error)
                          : tsr_fail_memory(a->engine, lot_for(a), a->name, bytes, error);
     release_headers(a);
     atomic_store(&a->used, own);

@@ -387,6 +387,14 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
     }
 }
 
+/* Before a file is written in another way: what is known of it is forgotten, and its memory claimed anew. */
+static void begin_again(struct tsr_input *input, struct tsr_written *written, struct tsr_report *report)
+{
+    report->reason[0] = '\0';
+    memset(written, 0, sizeof *written);
+    tsr_input_give_back(input);
+}
+
 /* Writes a file without loss whose frames refer to what it becomes with loss: BASE.md. What cannot be coded with loss,
  * or is stored, has no base. */
 static enum tsr_status write_on_base(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
@@ -411,9 +419,7 @@ static enum tsr_status write_on_base(struct tsr_account *account, struct tsr_inp
     account->coding = coding;
     account->has_base = is_lossy;
     const struct tsr_output_mark start = tsr_output_mark(output);
-    report->reason[0] = '\0';
-    memset(written, 0, sizeof *written);
-    tsr_input_give_back(input);
+    begin_again(input, written, report);
     TSR_TRY(tsr_write_smaller(account, input, output, &lossless, false, written, report, error));
     wanted->base = lossless.base;
     if (written->header.has_base) return TSR_OK;
@@ -421,9 +427,7 @@ static enum tsr_status write_on_base(struct tsr_account *account, struct tsr_inp
     if (is_too_large) { /* stored it is smaller; without a base it may be coded all the same */
         lossless.base = (struct tsr_piece){NULL, 0};
         account->has_base = false;
-        report->reason[0] = '\0';
-        memset(written, 0, sizeof *written);
-        tsr_input_give_back(input);
+        begin_again(input, written, report);
         TSR_TRY(tsr_output_return(output, &start, error));
         TSR_TRY(tsr_write_smaller(account, input, output, &lossless, false, written, report, error));
     }

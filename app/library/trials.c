@@ -284,7 +284,7 @@ enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct ts
     if (fewer == bands || around + without < (around + with_loss) * 2)
         TSR_TRY(estimate_frame(engine->cpu, image, bands, lossy->raster, &without, error));
     if (around + without < (around + with_loss) * DRAWN_RATIO && without > with_loss + with_loss / 5 &&
-        tsr_effort_plan(coding->effort).drawn && tsr_may_be_drawn(image, TSR_EFFORT_DEFAULT, lossy->raster))
+        tsr_effort_plan(coding->effort).drawn && tsr_looks_drawn(image, lossy->raster))
         without = with_loss + with_loss / 5;
     sum->lossless += without;
     return TSR_OK;

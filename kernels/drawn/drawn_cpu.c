@@ -40,15 +40,23 @@ static uint32_t count_noted(const struct noted *noted)
     return count;
 }
 
+bool tsr_is_small_alone(const struct tsr_image *image, int effort)
+{
+    enum { SMALL_FRAME = 1 << 15 }; /* samples of a component */
+    return tsr_effort_plan(effort).small_drawn && image->frames == 1 &&
+           (uint64_t)image->columns * image->rows <= SMALL_FRAME;
+}
+
 bool tsr_may_be_drawn(const struct tsr_image *image, int effort, const uint8_t *raster)
 {
+    return tsr_is_small_alone(image, effort) || tsr_looks_drawn(image, raster);
+}
+
+bool tsr_looks_drawn(const struct tsr_image *image, const uint8_t *raster)
+{
     enum { SAMPLES = 4096, LEAST_STEP = 4, SHARE = 4 };           /* a share of 1/SHARE may be new */
-    enum { SMALL_FRAME = 1 << 15 };                               /* samples of a component */
     enum { FEW_BYTES = 64, FEW_WORDS = 160, WORDS_A_VALUE = 16 }; /* few values, each so many times */
     if (image->bits_allocated < 8) return true;
-    if (tsr_effort_plan(effort).small_drawn && image->frames == 1 &&
-        (uint64_t)image->columns * image->rows <= SMALL_FRAME)
-        return true;
     const size_t word = image->bits_allocated == 8 ? 1 : 2,
                  pixel = image->bits_allocated / 8u * (image->planar ? 1u : image->components),
                  bytes = pixel * image->columns;

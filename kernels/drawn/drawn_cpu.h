@@ -5,9 +5,12 @@
 #include "app/tessera.h"
 #include "transform/tiling.h"
 
-/* Whether a frame is worth a trial: in some of its rows at least three of four words are those of the pixel before or
- * above, or it has few values, as dithered palettes have. All frames of 1 bit are, and at high efforts small ones that
- * are alone. */
+/* Whether a frame looks like a drawing: in some of its rows at least three of four words are those of the pixel before
+ * or above, or it has few values, as dithered palettes have. All frames of 1 bit do. */
+bool tsr_looks_drawn(const struct tsr_image *image, const uint8_t *raster);
+
+/* Whether a frame is worth a trial for its size: at high efforts, and alone in its file. And for either reason. */
+bool tsr_is_small_alone(const struct tsr_image *image, int effort);
 bool tsr_may_be_drawn(const struct tsr_image *image, int effort, const uint8_t *raster);
 
 /* Bytes of scratch that a tile needs, or any smaller one. */

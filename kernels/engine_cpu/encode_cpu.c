@@ -477,8 +477,9 @@ static void encode_frame(struct tsr_pool *pool, const struct tsr_image *image, c
     model->may_have_base = job->base.raster != NULL;
     model->has_base = model->may_have_base && refers;
     space.base = tsr_base_planes(image, job->base.room);
-    const bool may_be_drawn = tsr_tries_drawn(coding) && tsr_may_be_drawn(image, coding->effort, job->raster);
-    bool is_drawing = may_be_drawn && tsr_may_be_drawn(image, TSR_EFFORT_DEFAULT, job->raster);
+    const bool tries = tsr_tries_drawn(coding);
+    bool is_drawing = tries && tsr_looks_drawn(image, job->raster);
+    const bool may_be_drawn = is_drawing || (tries && tsr_is_small_alone(image, coding->effort));
     make_planes(pool, image, coding, job->raster, &space);
     if (model->has_base) tsr_split_base(image, &job->base, model, &space.base);
     int last = model->planes - 1;
