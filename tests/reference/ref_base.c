@@ -90,7 +90,7 @@ void ref_base_tile(struct ref_frame *frame, const struct ref_header *h, unsigned
                    uint32_t width, uint32_t height)
 {
     size_t count = (size_t)width * height;
-    if (!frame->base[p] || p >= h->components) return;
+    if (p >= h->components || !frame->base[p]) return;
     uint16_t *z = frame->base_plane[p].x = ref_alloc(count, sizeof *z);
     uint16_t *means = frame->means_plane[p].x = ref_alloc(count, sizeof *means);
     for (uint32_t r = 0; r < height; r++)
