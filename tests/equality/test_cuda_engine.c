@@ -957,7 +957,8 @@ TEST(predicted_packed)
 TEST(predicted_behind_wide_planes)
 {
     struct rng r = {433};
-    const struct tsr_image image = plain_image(61, 47, 4, 16);
+    struct tsr_image image = plain_image(61, 47, 4, 16);
+    image.frames = 2; /* a small one that is alone is tried as a drawing */
     uint16_t *raster = must(malloc(raster_bytes(&image)));
     for (uint32_t i = 0; i < 61 * 47; i++) {
         const uint32_t x = i % 61, y = i / 61, edge = (x / 7 + y / 9) % 2 * 60000;

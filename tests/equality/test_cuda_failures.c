@@ -65,11 +65,13 @@ static void fill_steps(struct rng *r, const struct tsr_image *image, uint32_t fr
     }
 }
 
-/* Adds two steps: encoding, and decoding the result. */
+/* Adds two steps: encoding, and decoding the result. The frames are two of more: the CPU engine would try a small one that
+ * is alone in its file as a drawing. */
 static void add_steps(struct scenario *scenario, struct tsr_image image, struct tsr_coding coding, uint32_t frames,
                       bool damage)
 {
     struct rng r = {(uint64_t)(601 + scenario->steps)};
+    image.frames = FRAMES_LIMIT;
     for (int decodes = 0; decodes < 2; decodes++) {
         assert_true(scenario->steps < STEPS_LIMIT && frames <= FRAMES_LIMIT);
         struct step *s = &scenario->step[scenario->steps++];
