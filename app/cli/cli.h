@@ -91,6 +91,8 @@ struct outcome {
     char sha256[65];   /* of the original, where a manifest is written; else empty */
     double told;       /* the share of the task's work that tell_share has told of */
     void *more;        /* a verb's own results, freed with free() */
+    char *line;        /* with --json: what the file's line says of a task of line_status, or NULL */
+    enum tsr_status line_status;
 
     struct tsr_file_state made; /* is_compared: the .tsr that was there */
 };
@@ -138,6 +140,8 @@ struct task_work {
     /* NULL, or what is found out of all tasks before the first one. */
     enum tsr_status (*begin)(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                              struct tsr_error *error);
+    /* NULL, or what of a report can be made by the thread that did the task, since reports wait for each other. */
+    void (*prepare)(const struct options *options, const struct task *task, struct outcome *outcome);
 };
 int run_tasks(const struct options *options, const struct task_work *work);
 
@@ -270,6 +274,8 @@ void say_error(const struct tsr_error *error);
 void say_failure(const struct outcome *outcome); /* the same, or to the log alone */
 
 /* verbs/report.c */
+/* prepare_file: makes the text of what the JSON line of a task says, but for what is judged later. */
+void prepare_file(const struct options *options, const struct task *task, struct outcome *outcome);
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
 void report_plan(const struct options *options, const struct task_list *list);
 void report_skipped(const struct options *options, const struct task_list *list);

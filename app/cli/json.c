@@ -65,9 +65,10 @@ void add_number(cJSON *object, const char *field, bool applies, double value)
  * the text, or one in its place, which is then freed; NULL: no memory. */
 static char *escape_hidden(char *text)
 {
-    enum { GROWTH = 6 }; /* a byte, DEL, becomes six */
+    enum { GROWTH = 6, DEL = 0x7f }; /* a byte, DEL, becomes six */
     uint32_t code;
     size_t used = 0, at = 0, length;
+    while (text[at] >= ' ' && text[at] < DEL) at++; /* nearly always all of it */
     for (; text[at]; at += length ? length : 1)
         if ((length = text_character(text + at, &code)) > 0 && text_is_hidden(code)) break;
     if (!text[at]) return text;
@@ -89,14 +90,26 @@ static char *escape_hidden(char *text)
     return out;
 }
 
+char *json_text(cJSON *object)
+{
+    char *const text = object ? cJSON_PrintUnformatted(object) : NULL; /* cJSON's hooks are malloc and free */
+    cJSON_Delete(object);
+    return text ? escape_hidden(text) : NULL;
+}
+
 void print_json_to(FILE *to, cJSON *object)
 {
-    char *text = object ? cJSON_PrintUnformatted(object) : NULL;
-    if (text) text = escape_hidden(text);
+    char *const text = json_text(object);
     if (text) fprintf(to, "%s\n", text);
     fflush(to);
-    free(text); /* cJSON's hooks are malloc and free */
-    cJSON_Delete(object);
+    free(text);
+}
+
+void print_json_joined(const char *first, cJSON *rest)
+{
+    char *const second = json_text(rest);
+    if (first && second) printf("%.*s,%s\n", (int)strlen(first) - 1, first, second + 1);
+    free(second);
 }
 
 void print_json_line(cJSON *object)

@@ -119,8 +119,10 @@ struct tsr_batch_planes {
     size_t payload_bytes; /* room for all payloads */
 
     const uint8_t *rasters;
-    uint16_t *samples; /* one plane after the other */
-    uint16_t *index;   /* by plane and value: x of packed planes, before that, of components; lossless */
+    const struct tsr_coding *coding; /* by frame: those of path T may differ in their steps; null: shape.coding is of
+                                        all. Not part of the layout */
+    uint16_t *samples;               /* one plane after the other */
+    uint16_t *index;                 /* by plane and value: x of packed planes, before that, of components; lossless */
     struct tsr_colour_set *colour_set; /* by frame; if packs_colours, as the next three */
     struct tsr_packing_state *packing; /* by frame */
     uint32_t *listed;                  /* by frame and component, tsr_listed_words: a bit for each value in use */
@@ -230,9 +232,9 @@ TSR_HD uint32_t tsr_listed_words(const struct tsr_cuda_batch *b)
 /* Plan of a plane whose frame's colour transform is known. */
 TSR_HD struct tsr_transform_plan tsr_plane_plan(const struct tsr_cuda_batch *b, uint32_t plane)
 {
-    return tsr_transform_plan(&b->shape.image, &b->shape.coding,
-                              (enum tsr_colour)b->shared.frame[plane / b->shape.components].colour,
-                              (int)(plane % b->shape.components));
+    const uint32_t frame = plane / b->shape.components;
+    return tsr_transform_plan(&b->shape.image, b->shared.coding ? &b->shared.coding[frame] : &b->shape.coding,
+                              (enum tsr_colour)b->shared.frame[frame].colour, (int)(plane % b->shape.components));
 }
 
 /* A tile of a plane in the flat lists. */
@@ -339,6 +341,9 @@ void tsr_cuda_shape(struct tsr_cuda_batch *batch, const struct tsr_image *image,
 /* Most bytes of a plane's payloads, those of its frame shared out evenly: of tiles that are stored raw, each aligned.
  */
 size_t tsr_cuda_plane_payload_bytes(const struct tsr_cuda_batch *batch);
+
+/* Whether frames of both codings may be in one batch: they differ in steps alone. */
+bool tsr_cuda_may_join(const struct tsr_image *image, const struct tsr_coding *a, const struct tsr_coding *b);
 
 /* The DC planes of a batch that may have them as a batch: each plane's means as its samples, in 32 bits. Its payloads
  * are no tiles' but what stands in front of the slices of the batch's. */

@@ -204,6 +204,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
                             (int32_t)b.shape.pitch};
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
     if (COUNTS) counting.counts.clear(thread, THREADS);
+    const struct tsr_transform_plan plan = KIND == QUANTISED ? tsr_plane_plan(&b, number) : b.transform.plan;
 
     Coefficient *coefficients = static_cast<Coefficient *>(b.transform.coefficients) +
                                 tsr_coefficient_place((size_t)number * b.shape.slices + place.first_slice, 0, thread);
@@ -217,11 +218,10 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
             load_block<KIND>(tile, 4 * (column + c), 4 * (row + r), block);
             if (KIND == RESIDUAL)
                 predict_block(tile, 4 * (column + c), 4 * (row + r), block);
-            else if (KIND == QUANTISED && b.transform.plan.coarser_by > 0)
-                forward_block<KIND>(
-                    tsr_block_qp(&b.transform.plan, tsr_sample_number(&b, place.tile, column + c, row + r)), block);
+            else if (KIND == QUANTISED && plan.coarser_by > 0)
+                forward_block<KIND>(tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column + c, row + r)), block);
             else
-                forward_block<KIND>(b.transform.plan.qp_index, block);
+                forward_block<KIND>(plan.qp_index, block);
             memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
         }
         Coefficient *above = memory.above[row / TSR_SLICE_BLOCKS % 2];

@@ -195,6 +195,19 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
     b->transform.magnitude_count = magnitudes_of_plane(*b);
 }
 
+bool tsr_cuda_may_join(const struct tsr_image *image, const struct tsr_coding *a, const struct tsr_coding *b)
+{
+    if (a->path != b->path || a->coder != b->coder || a->lossy != b->lossy || a->effort != b->effort ||
+        a->tune != b->tune || a->max_error != b->max_error)
+        return false;
+    if (!tsr_loses_coefficients(a)) return true;
+    tsr_cuda_batch one, other;
+    tsr_cuda_shape(&one, image, a, 1);
+    tsr_cuda_shape(&other, image, b, 1);
+    return one.transform.chooses == other.transform.chooses &&
+           one.transform.has_classes == other.transform.has_classes && one.transform.has_dcs == other.transform.has_dcs;
+}
+
 struct tsr_cuda_batch tsr_batch_of_dcs(const struct tsr_cuda_batch *batch)
 {
     tsr_cuda_batch d = *batch;
@@ -203,6 +216,7 @@ struct tsr_cuda_batch tsr_batch_of_dcs(const struct tsr_cuda_batch *batch)
     shape_dcs(d.shape);
     memset(&d.shared, 0, sizeof d.shared);
     memset(&t, 0, sizeof t);
+    d.shared.coding = batch->shared.coding;
     d.shared.frame = batch->shared.frame;
     d.shared.plane = own.plane;
     t.plan = batch->transform.plan;

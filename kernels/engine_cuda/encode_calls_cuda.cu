@@ -39,6 +39,7 @@ namespace
 /* A call's frames, as its batch's steps see them. */
 struct encoding_call {
     tsr_engine *engine;
+    const tsr_coding *coding;
     tsr_encode_job *jobs;
     uint8_t *workspace;
     size_t space; /* of a frame */
@@ -292,6 +293,16 @@ cudaError_t copy_in(const tsr_batch *batch)
     return copy(batch->host, 0, end);
 }
 
+/* Puts the codings of the frames at the end of the area, the first one first. */
+const tsr_coding *put_codings(const tsr_batch *batch)
+{
+    tsr_coding *const codings = reinterpret_cast<tsr_coding *>(batch->host_end) - batch->frames;
+    for (const tsr_batch_call *call = batch->calls; call; call = call->next)
+        for (uint32_t i = 0; i < call->frames; i++)
+            codings[call->first + i] = *static_cast<const encoding_call *>(call->context)->coding;
+    return codings;
+}
+
 /* Copies rasters in and runs the stages; results, then payloads, replace the rasters in the area. Waits twice: for the
  * sizes, and for the payloads. */
 cudaError_t run(tsr_batch *batch)
@@ -299,16 +310,21 @@ cudaError_t run(tsr_batch *batch)
     tsr_slot *slot = batch->slot;
     const tsr_batch_kind &kind = batch->kind;
     const tsr_cuda_batch &b = batch->encode.b;
-    const size_t bytes = tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, NULL);
+    const size_t laid = tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, NULL),
+                 coding_bytes = batch->frames * sizeof(tsr_coding), bytes = laid + coding_bytes;
     if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
     TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_worth, batch->device_limit));
     tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, slot->d_bytes);
     batch->encode.launch = tsr_launch_policies[kind.launch_policy];
+    batch->encode.b.shared.coding = reinterpret_cast<const tsr_coding *>(slot->d_bytes + laid);
     batch->results = results_at(batch->encode, batch->host);
+    batch->results.b.shared.coding = put_codings(batch);
     uint8_t *const payloads = batch->host + payload_place(b);
     batch->host_payloads = payloads;
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
     TSR_CUDA_TRY(copy_in(batch));
+    TSR_CUDA_TRY(cudaMemcpyAsync(slot->d_bytes + laid, batch->results.b.shared.coding, coding_bytes,
+                                 cudaMemcpyHostToDevice, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
     TSR_CUDA_TRY(tsr_run_batch(&batch->encode, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_DONE));
@@ -359,10 +375,10 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
     if (!tsr_can_encode(image, coding))
         return has_samples ? "the GPU does not predict tiles, as path T does from -8 on"
                            : "the GPU does not code samples of 1 or 32 bits";
-    call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
+    call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL) + sizeof *coding;
     call->frame_bytes = one.b.shape.frame_bytes;
     const size_t back = payload_place(one.b) + one.b.shared.payload_bytes;
-    call->host_each = back > call->frame_bytes ? back : call->frame_bytes;
+    call->host_each = (back > call->frame_bytes ? back : call->frame_bytes) + sizeof *coding;
     return tsr_gather_objection(&tsr_cuda_engine_of(engine)->gathering, call, 0, engine->memory_bytes);
 }
 
@@ -389,7 +405,7 @@ void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding
     const size_t space = tsr_cuda_encode_space(engine, image, coding);
     for (uint32_t first = 0, count; first < frames; first += count) {
         uint8_t *const there = static_cast<uint8_t *>(workspace) + first * space;
-        encoding_call here = {engine, jobs + first, there, space};
+        encoding_call here = {engine, coding, jobs + first, there, space};
         call.context = &here;
         count = 1;
         if (is_tried_as_drawn(image, coding, here.jobs[0])) {

@@ -37,7 +37,7 @@ extern "C" {
 struct tsr_batch_kind {
     bool decodes;
     tsr_image image;                 /* but for its number of frames */
-    tsr_coding coding;               /* encoding */
+    tsr_coding coding;               /* encoding: of the call; those of a batch may join by tsr_cuda_may_join */
     int launch_policy;               /* encoding */
     int32_t tile_width, tile_height; /* decoding */
     bool measures;                   /* decoding */

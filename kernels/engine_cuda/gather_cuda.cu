@@ -18,18 +18,11 @@ uint64_t now_ns()
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-bool same_coding(const tsr_coding &a, const tsr_coding &b)
-{
-    return a.path == b.path && a.coder == b.coder && a.lossy == b.lossy && a.qp_eighths == b.qp_eighths &&
-           a.effort == b.effort && a.tune == b.tune && a.max_error == b.max_error && a.coarser_by == b.coarser_by &&
-           a.coarser_frame == b.coarser_frame && a.coarser_from == b.coarser_from;
-}
-
 bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
 {
-    return a.decodes == b.decodes && tsr_alike_images(&a.image, &b.image) && same_coding(a.coding, b.coding) &&
-           a.launch_policy == b.launch_policy && a.tile_width == b.tile_width && a.tile_height == b.tile_height &&
-           a.measures == b.measures;
+    return a.decodes == b.decodes && tsr_alike_images(&a.image, &b.image) &&
+           (a.decodes || tsr_cuda_may_join(&a.image, &a.coding, &b.coding)) && a.launch_policy == b.launch_policy &&
+           a.tile_width == b.tile_width && a.tile_height == b.tile_height && a.measures == b.measures;
 }
 
 /* ---- With the lock ------------------------------------------------------------------------------------------ */

@@ -76,14 +76,17 @@ __device__ __forceinline__ uint32_t *coefficients_at(const tsr_decode_coefficien
     return reinterpret_cast<uint32_t *>(static_cast<Coefficient *>(w.coefficients) + block * TSR_BLOCK_SAMPLES);
 }
 
-/* The kernels take the slices of their kind. Each thread's decode_slice returns whether the string is one. */
+/* The kernels take the slices of their kind. Each thread's decode_slice returns whether the string is one. Where slices
+ * are few, those of neighbouring threads would wait for each other at each branch: they are w.apart threads apart. */
 template <typename Coefficient, typename Decode>
 __device__ __forceinline__ void decode_slices(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w,
                                               tsr_slice_kind kind, Decode decode_slice)
 {
     const uint32_t *first_slice = tsr_first_slices(w, kind);
     const uint32_t slices = first_slice[2 * w.pieces];
-    for (uint32_t number = blockIdx.x * THREADS + threadIdx.x; number < slices; number += gridDim.x * THREADS) {
+    if (threadIdx.x % w.apart != 0) return;
+    const uint32_t first = (blockIdx.x * THREADS + threadIdx.x) / w.apart, step = gridDim.x * THREADS / w.apart;
+    for (uint32_t number = first; number < slices; number += step) {
         const slice_work work = slice_at(b, w, first_slice, number);
         uint32_t seen = 0;
         const bool is_good = decode_slice(work, &seen);
@@ -94,7 +97,7 @@ __device__ __forceinline__ void decode_slices(const struct tsr_cuda_decode_batch
 /* True if there is nothing for this block of threads. */
 __device__ __forceinline__ bool is_idle(const tsr_decode_coefficients &w, tsr_slice_kind kind)
 {
-    return blockIdx.x * THREADS >= tsr_first_slices(w, kind)[2 * w.pieces];
+    return blockIdx.x * THREADS / w.apart >= tsr_first_slices(w, kind)[2 * w.pieces];
 }
 
 /* ---- Energies --------------------------------------------------------------------------------------------- */

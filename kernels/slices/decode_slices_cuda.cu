@@ -465,13 +465,29 @@ __global__ void __launch_bounds__(THREADS)
     });
 }
 
+/* Slices as encoders make them; kernels loop where a model names smaller ones. */
+size_t usual_slices(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w)
+{
+    const struct tsr_block_grid usual = tsr_full_tile_blocks(&b);
+    return (size_t)w.pieces * (size_t)(usual.slice_columns * usual.slice_rows);
+}
+
+/* A power of two: as many threads as a GPU has room for, twice, of which some have a slice. 28 CT slices of 512 x 512
+ * take 3.3 ms with 1, 1.1 to 1.6 with 8. */
+cudaError_t choose_apart(size_t slices, uint32_t *apart)
+{
+    enum { MOST = 16, SCHEDULERS = 4, WARPS = 2 };
+    unsigned processors;
+    TSR_CUDA_TRY(tsr_device_processors(&processors));
+    const size_t threads = (size_t)processors * SCHEDULERS * WARPS * TSR_WARP;
+    for (*apart = 1; *apart < MOST && slices * *apart * 2 <= threads;) *apart *= 2;
+    return cudaSuccess;
+}
+
 template <typename Coefficient>
 int coefficients_of_slices(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w, cudaStream_t stream)
 {
-    /* Slices as encoders make them; kernels loop where a model names smaller ones. */
-    const struct tsr_block_grid usual = tsr_full_tile_blocks(&b);
-    const size_t slices = (size_t)w.pieces * (size_t)(usual.slice_columns * usual.slice_rows);
-    const unsigned blocks = (unsigned)((slices + THREADS - 1) / THREADS);
+    const unsigned blocks = (unsigned)((usual_slices(b, w) * w.apart + THREADS - 1) / THREADS);
     TSR_CUDA_TRY(tsr_launch(k_decode_cavlc<Coefficient>, blocks, THREADS, 0, stream, b, w));
     TSR_CUDA_TRY(tsr_launch(k_decode_run_level<Coefficient>, blocks, THREADS, 0, stream, b, w));
     TSR_CUDA_TRY(tsr_launch(k_decode_pairs<Coefficient>, blocks, THREADS, 0, stream, b, w));
@@ -491,6 +507,7 @@ int tsr_cuda_decode_transform_tiles(const struct tsr_cuda_decode_batch *batch, c
     if (!batch->has_transform) return cudaSuccess;
     tsr_decode_coefficients w;
     lay_out(*batch, w, batch->transform);
+    TSR_CUDA_TRY(choose_apart(usual_slices(*batch, w), &w.apart));
     TSR_CUDA_TRY(tsr_cut_slices(*batch, w, stream));
     TSR_CUDA_TRY((cudaError_t)(w.narrow ? coefficients_of_slices<int16_t>(*batch, w, stream)
                                         : coefficients_of_slices<int32_t>(*batch, w, stream)));

@@ -32,6 +32,7 @@ static_assert((int)TSR_PAIR_CELLS >= (int)TSR_COEFFICIENT_CELLS && (int)TSR_PAIR
 struct tsr_decode_coefficients {
     bool narrow;          /* coefficients are int16_t, else int32_t; a frame with others is decoded elsewhere */
     uint32_t pieces;      /* planes * tiles; there are twice as many */
+    uint32_t apart;       /* threads of which the first one decodes a slice */
     uint32_t most_slices; /* of a piece, if a model names the smallest ones */
     uint32_t tile_blocks; /* of a full tile, and of its DC plane */
     uint32_t dc_tile_blocks;

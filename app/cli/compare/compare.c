@@ -258,7 +258,7 @@ static void free_run(void)
 
 int compare_verb(const struct options *options)
 {
-    static const struct task_work work = {true, list_images, compare_task, report_image, summarise, NULL};
+    static const struct task_work work = {true, list_images, compare_task, report_image, summarise, NULL, NULL};
     memset(&run, 0, sizeof run);
     run.columns.rivals = rivals_find();
     if (!run.columns.rivals && options->talk.verbosity >= 0)

@@ -235,8 +235,8 @@ static enum tsr_status look_at_all(const struct options *options, struct tsr_eng
 
 int compress_verb(const struct options *options)
 {
-    static const struct task_work work = {false,       list_to_compress, compress_one,
-                                          report_file, report_summary,   look_at_all};
+    static const struct task_work work = {false,          list_to_compress, compress_one, report_file,
+                                          report_summary, look_at_all,      prepare_file};
     if (options->archive.dry_run) return dry_run(options);
     if (options->series.path) return compress_to_series(options);
     return run_tasks(options, &work);

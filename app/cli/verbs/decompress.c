@@ -57,7 +57,7 @@ enum tsr_status test_one(struct tsr_engine *engine, const struct options *option
 
 int decompress_verb(const struct options *options)
 {
-    static const struct task_work work = {true, NULL, restore_one, report_file, report_summary, NULL};
+    static const struct task_work work = {true, NULL, restore_one, report_file, report_summary, NULL, prepare_file};
     return run_tasks(options, &work);
 }
 
@@ -112,15 +112,15 @@ int cat_verb(const struct options *options)
 
 int export_verb(const struct options *options)
 {
-    static const struct task_work work = {true, NULL, export_one, report_file, report_summary, NULL};
+    static const struct task_work work = {true, NULL, export_one, report_file, report_summary, NULL, prepare_file};
     return run_tasks(options, &work);
 }
 
 int test_verb(const struct options *options)
 {
-    static const struct task_work work = {true, NULL, test_one, report_file, report_summary, NULL};
-    static const struct task_work with_manifest = {true,        list_with_manifest, test_one,
-                                                   report_file, report_summary,     NULL};
+    static const struct task_work work = {true, NULL, test_one, report_file, report_summary, NULL, prepare_file};
+    static const struct task_work with_manifest = {true, list_with_manifest, test_one, report_file, report_summary,
+                                                   NULL, prepare_file};
     const int status = run_tasks(options, options->report.manifest ? &with_manifest : &work);
     free_manifest();
     return status;

@@ -112,7 +112,8 @@ static void add_hashes(cJSON *o, const struct file_hashes *hashes)
     add_number(o, "frames", h->frames > 0, h->frames);
 }
 
-static void print_file_json(const struct options *options, const struct task *task, const struct outcome *outcome)
+/* What is known of a task at its end. */
+static cJSON *tell_file(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     const struct tsr_report *r = &outcome->report;
     const bool ok = outcome->status == TSR_OK, coded = ok && r->has_image && !outcome->is_current;
@@ -162,13 +163,29 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "base_bytes", ok && r->base_bytes > 0, (double)r->base_bytes);
     add_text(o, "reason", ok ? r->reason : NULL);
     add_text(o, "damage", ok ? r->damage : NULL);
+    return o;
+}
+
+void prepare_file(const struct options *options, const struct task *task, struct outcome *outcome)
+{
+    if (!options->talk.json) return;
+    outcome->line = json_text(tell_file(options, task, outcome));
+    outcome->line_status = outcome->status;
+}
+
+static void print_file_json(const struct options *options, const struct task *task, const struct outcome *outcome)
+{
+    const bool ok = outcome->status == TSR_OK, is_ready = outcome->line && outcome->line_status == outcome->status;
+    char *const made = is_ready ? NULL : json_text(tell_file(options, task, outcome));
+    cJSON *const o = cJSON_CreateObject();
     add_truth(o, "deletable", ok && outcome->is_judged, !outcome->kept && !outcome->removed);
     if (options->archive.removes) add_truth(o, "removed", true, outcome->removed);
     if (options->archive.removes) add_text(o, "kept", outcome->kept);
     add_text(o, "error", ok ? NULL : outcome->error.text);
     add_number(o, "exit", true, outcome->status);
     add_number(o, "at", true, seconds_since_1970());
-    print_json_line(o);
+    print_json_joined(is_ready ? outcome->line : made, o);
+    free(made);
 }
 
 const struct tsr_window_loss *worst_window(const struct tsr_report *r)

@@ -142,6 +142,7 @@ static void report_one(struct running *r, size_t i)
         r->work->report(r->options, &r->list->tasks[i], outcome); /* at once: so few are gone and not reported */
     }
     free(outcome->more);
+    free(outcome->line);
     free(outcome);
     r->outcomes[i] = NULL;
 }
@@ -278,6 +279,7 @@ static void take_result(void *context, const struct tsr_result *result)
     if (outcome && outcome->status != TSR_OK) name_file(&outcome->error, task->input, task->member);
     if (outcome && is_full(outcome) && atomic_exchange(&r->is_full, true))
         outcome->status = TSR_ERROR_CANCELLED; /* said once */
+    if (outcome && r->work->prepare) r->work->prepare(r->options, task, outcome);
     pthread_mutex_lock(&r->lock);
     r->done[result->index] = true;
     r->progress.files++;

@@ -189,7 +189,8 @@ static enum tsr_status verify_one(struct tsr_engine *engine, const struct option
 
 int verify_verb(const struct options *options)
 {
-    static const struct task_work work = {true, list_pairs, verify_one, report_file, report_summary, NULL};
+    static const struct task_work work = {true,           list_pairs, verify_one,  report_file,
+                                          report_summary, NULL,       prepare_file};
     if (options->in.count != 2) return usage("%s", "verify takes two names: ORIGINALS and ARCHIVE");
     return run_tasks(options, &work);
 }
