@@ -327,6 +327,7 @@ static bool looks_computed(const struct tsr_image *image, const uint8_t *raster)
                    rows = side_of_middle(image->rows);
     const size_t word = image->bits_allocated / 8, pixel = word * beside, row = image->columns * pixel;
     uint64_t missed[LINES] = {0}, count = 0;
+    if (image->swapped) return false; /* pairs of samples would be cut */
     raster += (image->rows - rows) / 2 * row + (image->columns - columns) / 2 * pixel;
     for (uint32_t y = 1; y < rows; y += 2)
         for (uint32_t i = BEFORE * beside; i < columns * beside; i++, count++) {
