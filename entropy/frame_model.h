@@ -419,7 +419,7 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
         plane->lapping = plane->lossy && tsr_get_bits(r, 1);
         if ((plane->classes || plane->dc_plane || plane->intra) && !plane->lapping) return false;
         plane->pairs = plane->coder == TSR_CODER_HUFFMAN && tsr_get_bits(r, 1);
-        if ((plane->dc_plane || plane->intra) && !plane->pairs && plane->coder != TSR_CODER_RANS) return false;
+        if (plane->dc_plane && !plane->pairs && plane->coder != TSR_CODER_RANS) return false;
     }
     if (tsr_is_of_lanes(plane)) return tsr_get_residual_model(r, &plane->residual, plane->coder == TSR_CODER_RANS);
     const uint32_t side = tsr_get_ue(r);

@@ -63,13 +63,13 @@ struct tsr_transform_plan {
 TSR_HD bool tsr_may_have(const struct tsr_coding *coding, int from)
 {
     const int effort = coding->effort ? coding->effort : TSR_EFFORT_DEFAULT;
-    return coding->path == TSR_PATH_TRANSFORM && coding->lossy && coding->coder != TSR_CODER_CAVLC && effort >= from;
+    return coding->path == TSR_PATH_TRANSFORM && coding->lossy && effort >= from;
 }
 
 /* Whether DCs of any plane may be a plane of their own. */
 TSR_HD bool tsr_may_have_dc_planes(const struct tsr_coding *coding)
 {
-    return tsr_may_have(coding, TSR_EFFORT_DC_PLANES);
+    return coding->coder != TSR_CODER_CAVLC && tsr_may_have(coding, TSR_EFFORT_DC_PLANES);
 }
 
 /* Whether tiles may be predicted. */
@@ -101,7 +101,7 @@ TSR_HD struct tsr_transform_plan tsr_transform_plan(const struct tsr_image *imag
     plan.chooses = plan.lossy && effort >= TSR_EFFORT_CHOICE && !plan.fine;
     plan.classes = plan.chooses && coding->tune == TSR_TUNE_SSIM && coding->coder != TSR_CODER_CAVLC;
     plan.dc_plane = plan.chooses && tsr_may_have_dc_planes(coding) && coding->dc_choice != TSR_NO_DC_PLANES;
-    plan.intra = plan.dc_plane && tsr_may_have_intra(coding);
+    plan.intra = plan.chooses && tsr_may_have_intra(coding) && coding->dc_choice != TSR_NO_DC_PLANES;
     plan.choice_q = plan.qp_index;
     if (plan.lossy && coding->dc_choice > 0)
         plan.choice_q = tsr_max(

@@ -170,7 +170,8 @@ uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in);
 enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
                                       const struct tsr_coding *coding, const struct tsr_encode_job *lossy,
                                       struct tsr_estimate *sum, struct tsr_error *error);
-uint64_t tsr_estimate_memory(const struct tsr_engine *engine, const struct tsr_image *image);
+uint64_t tsr_estimate_memory(const struct tsr_engine *engine, const struct tsr_image *image,
+                             const struct tsr_coding *coding);
 
 /* trials.c: about how many bytes will stand around the frames. The writer has none of them yet. */
 enum tsr_status tsr_estimate_around(struct tsr_source *source, const struct tsr_container_writer *writer,

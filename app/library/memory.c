@@ -91,7 +91,7 @@ static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_h
     const struct tsr_kept_ranges *const kept = &header->kept;
     return bytes + ops->workspace_bytes(tsr_raster_bytes(image)) + tsr_frame_bound(image, kept) +
            ops->workspace_bytes(tsr_kept_decode_bound(engine, image, kept, tsr_coded_tiles(image, coding), 1)) +
-           tsr_estimate_memory(engine, image);
+           tsr_estimate_memory(engine, image, coding);
 }
 
 struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct tsr_header *header,

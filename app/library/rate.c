@@ -455,8 +455,9 @@ static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lo
     }
     const uint64_t lossless_bytes = result.measure;
     TSR_TRY(search(s, first_q(s, lossless_bytes), coding, &result, error));
-    /* DC planes have one step in a whole frame (FORMAT.md 8.9): without them codings lie nearer to each other. */
-    if (!result.near && !s->by_level && tsr_may_have_dc_planes(&s->coding)) {
+    /* DC planes have one step in a whole frame (FORMAT.md 8.9): without them, and without predicted
+     * tiles, codings lie nearer to each other. */
+    if (!result.near && !s->by_level && (tsr_may_have_dc_planes(&s->coding) || tsr_may_have_intra(&s->coding))) {
         struct tsr_coding other;
         struct result apart;
         s->coding.dc_choice = TSR_NO_DC_PLANES;

@@ -132,9 +132,9 @@ static uint64_t cost_of_lapped(struct tsr_plane_work *work, uint32_t part, uint3
     void *scratch = s->scratch + part * s->scratch_bytes;
     int32_t *other = s->other_coefficients + part * s->tile_coefficients;
     uint16_t *restored = s->restored + part * s->tile_coefficients;
-    const int32_t *of_dcs = s->dc_coefficients + number * s->tile_dc_coefficients;
     uint64_t cost = tsr_intra_rate_of_tile(s->coefficients + number * s->tile_coefficients, tile, scratch);
     if (steps.dcs) {
+        const int32_t *of_dcs = s->dc_coefficients + number * s->tile_dc_coefficients;
         cost += tsr_intra_rate_of_tile(of_dcs, dcs, scratch);
         memcpy(other, of_dcs, tsr_tile_coefficients(dcs.width, dcs.height) * sizeof *other);
         if (!tsr_inverse_dcs(other, dcs, dc_q, steps.dcs, scratch)) return UINT64_MAX / 2;

@@ -2,7 +2,7 @@
 """Lossy coding beside JPEG: BD-rate in percent (less is better), and speed beside OpenJPH, in one run.
 
 usage: bd_rate.py BUILD FRAMES [--all] [--groups luma,window,rgb,native] [--coders rans,huffman,cavlc] [--efforts 1,5]
-                  [--kinds cavlc-1,rans-5] [--speed] [--no-rates] [--repeats N] [--files]
+                  [--kinds cavlc-1,rans-5] [--speed] [--against OLD] [--no-rates] [--repeats N] [--files]
 
 BUILD   a build folder with bin/libtessera_bench.so (target bench_library)
 FRAMES  a folder of PGM and PPM files, as for lossless.py
@@ -16,7 +16,7 @@ BD-rate: the mean difference of log rate between two curves of PSNR and rate, ov
 dB. Curves are monotone cubics (PCHIP) through the points. The result is the mean over frames. Sizes are a frame's payload
 (model and tiles, without a file's header and hashes) and JPEG's whole stream. --speed: the group's frames at 40 dB, which
 both coders reach by search, with one thread, from samples in memory to a payload in memory and back, beside OpenJPH 9/7 with
-its defaults. All take turns. Of each frame the least CPU time of the thread counts (neither has more than one thread). Needs
+its defaults. All take turns. --against: the same of two builds of Tessera, each at its own 40 dB, as new / old. Of each frame the least CPU time of the thread counts (neither has more than one thread). Needs
 numpy and imagecodecs."""
 import argparse
 import ctypes
@@ -244,6 +244,28 @@ def print_speeds(tessera, frames, kinds, repeats):
             *kind, s[0], s[2], s[0] / s[2], s[1], s[3], s[1] / s[3], s[4], s[5]), flush=True)
 
 
+def against(new, old, frames, kinds, repeats):
+    """Prints by how much the new build is faster, or slower, than the old one."""
+    for kind in kinds:
+        total = numpy.zeros((2, 2))
+        for samples, bits in frames:
+            room, decoded, least, qps = numpy.empty(new.bound(samples, bits), numpy.uint8), numpy.empty_like(samples), numpy.full((2, 2), 1e9), []
+            for build in (new, old):
+
+                def ours(qp):
+                    build.decode_lossy(build.encode_lossy(samples, bits, *kind, qp, room)[0], samples, bits, decoded)
+                    return psnr(samples, decoded, bits)
+
+                qps.append(bisect(0, 51, ours, 9))
+            for _ in range(repeats):
+                for i, build in enumerate((new, old)):
+                    (payload, _), encode = cpu_timed(build.encode_lossy, samples, bits, *kind, qps[i], room)
+                    _, decode = cpu_timed(build.decode_lossy, payload, samples, bits, decoded)
+                    least[i] = numpy.minimum(least[i], (encode, decode))
+            total += least
+        print("  %-8s -%d new / old: encode %.2f, decode %.2f" % (*kind, *(total[1] / total[0])), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
@@ -254,11 +276,13 @@ def main():
     parser.add_argument("--efforts", default="5")
     parser.add_argument("--kinds", help="instead of the last two: cavlc-1,rans-5")
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--against")
     parser.add_argument("--no-rates", action="store_true")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--files", action="store_true")
     options = parser.parse_args()
     tessera = Lossy(os.path.abspath(os.path.join(options.build, "bin/libtessera_bench.so")))
+    old = Lossy(os.path.abspath(os.path.join(options.against, "bin/libtessera_bench.so"))) if options.against else None
     kinds = [(coder, int(effort)) for effort in options.efforts.split(",") for coder in options.coders.split(",")]
     if options.kinds:
         kinds = [(kind.split("-")[0], int(kind.split("-")[1])) for kind in options.kinds.split(",")]
@@ -283,6 +307,9 @@ def main():
         if not options.no_rates:
             count = max(len(r) for r in rates.values())
             print("%-8s %6d" % (group, count) + "".join("%15.1f" % (sum(rates[k]) / max(1, len(rates[k]))) for k in kinds), flush=True)
+        if old:
+            print("%-8s %6d" % (group, len(frames)))
+            against(tessera, old, frames, kinds, options.repeats)
         if options.speed:
             print("%-8s %6d" % (group, len(frames)))
             print_speeds(tessera, frames, kinds, options.repeats)

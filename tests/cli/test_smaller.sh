@@ -57,9 +57,9 @@ for options in '--qp 20' '--psnr 45' '--max-error 1' '--qp 0 -9'; do
     [ "$chosen" -ge 2 ] || bad "$options: only $chosen files are coded without loss"
     # (What would be stored instead of coded with loss is always tried.)
     [ "$(grep -c "$tab$REASON" lossy.lines)" -lt "$chosen" ] || bad "$options: the fault is not seen"
-    # Few files, all of them ramps and sparse ones, are larger than without loss: the estimate misses them.
+    # Of all files at most one, a sparse one, is larger than without loss: the estimate misses it.
     join -t "$tab" exact.lines found.lines | awk -F "$tab" '$7 > $2 { print $1 ": " $7 " bytes, without loss " $2 }' >complaints
-    [ "$(wc -l <complaints)" -le 6 ] || bad "$options: larger than without loss: $(cat complaints)"
+    [ "$(wc -l <complaints)" -le 1 ] || bad "$options: larger than without loss: $(cat complaints)"
     # Each output is that of one of the two ways, byte for byte.
     cut -f 1 found.lines >names
     while read -r name; do

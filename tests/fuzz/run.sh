@@ -166,7 +166,7 @@ images_to_compress() {
 }
 
 # Frames that fuzz_frame.c codes as drawn planes (coding 64, 72), with DC planes (69, 77; a coarse QP), as predicted tiles
-# (245, 253): grey and RGB, by Huffman and rANS. The coding is a byte of its head.
+# (245, 247, 253): grey and RGB, by Huffman, CAVLC and rANS. The coding is a byte of its head.
 frames_to_code() {
     mkdir -p "$work/seeds/frame"
     while read -r name columns rows components codings qp; do
@@ -184,9 +184,9 @@ extremes_rgb.ppm 70 8 3 64,72 0
 screen_8bit.ppm 320 4 3 64,72 0
 ramp_8bit.pgm 300 16 1 69,77 68
 landscape_grey_8bit.pgm 320 16 1 69,77 68
-landscape_grey_8bit.pgm 320 10 1 245,253 40
-landscape_coarse.ppm 90 13 3 245,253 40
-noise_8bit.pgm 128 9 1 245,253 40
+landscape_grey_8bit.pgm 320 10 1 245,247,253 40
+landscape_coarse.ppm 90 13 3 245,247,253 40
+noise_8bit.pgm 128 9 1 245,247,253 40
 frames
 }
 
@@ -270,6 +270,7 @@ landscape_grey_8bit.pgm transform huffman 272
 landscape_grey_8bit.pgm transform rans 272
 ramp_8bit.pgm transform huffman 272
 landscape_grey_8bit.pgm transform huffman 200 8
+landscape_grey_8bit.pgm transform cavlc 200 8
 landscape_coarse.ppm transform rans 160 9
 larger
     # Frames that are equal.

@@ -106,8 +106,7 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
         if (plane->lossy) plane->lapping = ref_u(b, 1);
         if (more && !plane->lapping) return ref_fail("a plane without lapping has classes of steps or a DC plane");
         if (plane->coder == 0) pairs = ref_u(b, 1);
-        if ((plane->dc_plane || plane->intra) && !pairs && plane->coder != 2)
-            return ref_fail("a coder has no DC plane");
+        if (plane->dc_plane && !pairs && plane->coder != 2) return ref_fail("a coder has no DC plane");
     }
     if (plane->path == 0 && plane->coder != 1) {
         plane->residual = ref_alloc(1, sizeof *plane->residual);

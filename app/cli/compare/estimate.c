@@ -21,7 +21,7 @@ double image_seconds(struct tsr_engine *engine, const struct task *task)
     if (!is_image) return 0.001 + file;
     const double pixels = (double)info.image.columns * info.image.rows;
     const double counted = fmin(pixels, CROP) + 0.35 * fmax(pixels - CROP, 0);
-    return info.image.components > 1 ? 1.6 + 51e-6 * counted + file : 0.8 + 30e-6 * counted + file;
+    return info.image.components > 1 ? 1.6 + 51e-6 * counted + file : 0.45 + 30e-6 * counted + file;
 }
 
 /* The probe's codecs, and the seconds of encoding and decoding that each took where images were measured. */
@@ -74,13 +74,17 @@ double estimate_seconds(struct tsr_engine *engine, const struct options *options
                         const struct task_list *list)
 {
     enum { VIEWS = 8 };
-    static const double view_s = 1.9;
-    const double files = (double)list->count, views = options->report.page ? fmin(VIEWS, files) * view_s : 0;
-    const double threads = fmax(1, fmin(tsr_engine_threads(engine), files));
-    double all = 0, longest = 0;
+    static const double start = 0.35, view_share = 0.3, view_most = 1.6; /* a view of an image, at most 256 x 256 */
+    const double files = (double)list->count, threads = fmax(1, fmin(tsr_engine_threads(engine), files));
+    double all = start, longest = 0, views = 0;
     for (size_t i = 0; i < list->count; i++) {
         all += list->tasks[i].work;
         longest = fmax(longest, list->tasks[i].work);
+        views += fmin(view_most, view_share * list->tasks[i].work);
     }
+    if (!options->report.page)
+        views = 0;
+    else if (files > VIEWS)
+        views *= VIEWS / files;
     return fmax((all + views) / threads, longest) * probe_machine(options, columns);
 }

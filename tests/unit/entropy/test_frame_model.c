@@ -173,7 +173,7 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits,
         if (rng_below(r, 3) == 0) plane->coder = TSR_CODER_RANS;
         plane->pairs = plane->coder == TSR_CODER_HUFFMAN && rng_below(r, 2);
         plane->dc_plane = plane->lapping && (plane->pairs || plane->coder == TSR_CODER_RANS) && rng_below(r, 2);
-        plane->intra = plane->lapping && (plane->pairs || plane->coder == TSR_CODER_RANS) && rng_below(r, 2);
+        plane->intra = plane->lapping && rng_below(r, 2);
         if (plane->dc_plane) plane->dc_qp_index = rng_between(r, 0, TSR_QP_INDEX_LIMIT);
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
@@ -359,8 +359,8 @@ TEST(classes_without_lapping)
     }
 }
 
-/* FORMAT.md 6.4: DC planes and predicted tiles are lapped planes' with rANS or pairs, and the q of DC planes has a
- * limit. */
+/* FORMAT.md 6.4: predicted tiles are lapped planes', DC planes those of them with rANS or pairs. The q of DC planes has
+ * a limit. */
 TEST(wrong_dc_planes)
 {
     struct rng r = {77};
@@ -377,7 +377,7 @@ TEST(wrong_dc_planes)
         tried[which]++;
         if (which == 0)
             plane->dc_qp_index = rng_between(&r, TSR_QP_INDEX_LIMIT + 1, 1023);
-        else if (rng_below(&r, 2))
+        else if (which == 1 || rng_below(&r, 2))
             plane->dc_plane = true;
         else
             plane->intra = true;
