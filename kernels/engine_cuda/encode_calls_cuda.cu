@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "calls.cuh"
+#include "kernels/machine/arena.cuh"
 #include "kernels/effort.h"
 #include "transform/block/dc_plane.h"
 
@@ -293,6 +294,16 @@ cudaError_t copy_in(const tsr_batch *batch)
     return copy(batch->host, 0, end);
 }
 
+/* Lays a batch out, and a coding for each frame behind it. Returns the bytes of both. */
+size_t lay_out(tsr_predict_batch *p, const tsr_image &image, const tsr_coding &coding, uint32_t frames, uint8_t *d_base)
+{
+    size_t used = tsr_lay_batch_out(p, &image, &coding, frames, NULL, d_base);
+    tsr_coding *codings;
+    tsr_take_array(codings, d_base, used, frames);
+    p->b.shared.coding = codings;
+    return used;
+}
+
 /* Puts the codings of the frames at the end of the area, the first one first. */
 const tsr_coding *put_codings(const tsr_batch *batch)
 {
@@ -310,21 +321,19 @@ cudaError_t run(tsr_batch *batch)
     tsr_slot *slot = batch->slot;
     const tsr_batch_kind &kind = batch->kind;
     const tsr_cuda_batch &b = batch->encode.b;
-    const size_t laid = tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, NULL),
-                 coding_bytes = batch->frames * sizeof(tsr_coding), bytes = laid + coding_bytes;
+    const size_t bytes = lay_out(&batch->encode, kind.image, kind.coding, batch->frames, NULL);
     if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
     TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_worth, batch->device_limit));
-    tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, slot->d_bytes);
+    lay_out(&batch->encode, kind.image, kind.coding, batch->frames, slot->d_bytes);
     batch->encode.launch = tsr_launch_policies[kind.launch_policy];
-    batch->encode.b.shared.coding = reinterpret_cast<const tsr_coding *>(slot->d_bytes + laid);
     batch->results = results_at(batch->encode, batch->host);
     batch->results.b.shared.coding = put_codings(batch);
     uint8_t *const payloads = batch->host + payload_place(b);
     batch->host_payloads = payloads;
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
     TSR_CUDA_TRY(copy_in(batch));
-    TSR_CUDA_TRY(cudaMemcpyAsync(slot->d_bytes + laid, batch->results.b.shared.coding, coding_bytes,
-                                 cudaMemcpyHostToDevice, slot->stream));
+    TSR_CUDA_TRY(cudaMemcpyAsync(const_cast<tsr_coding *>(b.shared.coding), batch->results.b.shared.coding,
+                                 batch->frames * sizeof(tsr_coding), cudaMemcpyHostToDevice, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
     TSR_CUDA_TRY(tsr_run_batch(&batch->encode, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_DONE));
@@ -375,7 +384,7 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
     if (!tsr_can_encode(image, coding))
         return has_samples ? "the GPU does not predict tiles, as path T does from -8 on"
                            : "the GPU does not code samples of 1 or 32 bits";
-    call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL) + sizeof *coding;
+    call->each = lay_out(&one, *image, *coding, 1, NULL);
     call->frame_bytes = one.b.shape.frame_bytes;
     const size_t back = payload_place(one.b) + one.b.shared.payload_bytes;
     call->host_each = (back > call->frame_bytes ? back : call->frame_bytes) + sizeof *coding;
