@@ -77,7 +77,7 @@ static inline void insert6(struct deflate_model *m, uint32_t slot, uint32_t now,
  * needs six bytes, most positions have none, and are literals that it does not look at. */
 static inline void note_hope(struct deflate_model *m, uint32_t slot, uint32_t at, uint64_t bytes)
 {
-    const uint32_t step = m->chain6[slot], back = step <= at ? step : 0,
+    const uint32_t step = m->chain6[slot], back = step & (0u - (step <= DEFLATE_WINDOW)),
                    second = step + m->chain6[(slot - back) % DEFLATE_RING];
     const bool is_first = (eight(m->plain + at - back) ^ bytes) << 16 == 0;
     m->hopes[slot] = (uint8_t)((step <= DEFLATE_WINDOW) & (is_first | (second <= DEFLATE_WINDOW)));
