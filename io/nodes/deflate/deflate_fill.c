@@ -271,7 +271,6 @@ void tsr_deflate_start(struct deflate_model *m, uint32_t at)
     m->is_filtered = m->p.finder == DEFLATE_LAZY && (m->p.flags & DEFLATE_FILTERED);
     m->has_four = !m->is_filtered;
     m->least_best = m->is_filtered && m->p.nice > 5 ? 5 : 0; /* shorter ones are not used */
-    m->reach_three = m->p.finder == DEFLATE_LAZY ? m->p.far : DEFLATE_WINDOW;
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t steps = i ? m->p.chain / 4 : m->p.chain;
         m->steps[i] = steps < 1 ? 1 : steps < DEFLATE_WINDOW ? steps : DEFLATE_WINDOW;

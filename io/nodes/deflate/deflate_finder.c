@@ -116,7 +116,7 @@ static inline enum brought seek_three(const struct deflate_model *m, struct ques
             if (steps_to(m, q->p, distance) > q->steps) return NOTHING;
             if (other << 32 == 0) return take(q, distance, other);
             const enum brought brought = seek(m, q, 4, step4(m, q->p));
-            if (brought == NOTHING && distance <= m->reach_three) q->found = deflate_match(DEFLATE_LEAST, distance);
+            if (brought == NOTHING) q->found = deflate_match(DEFLATE_LEAST, distance);
             return brought;
         }
         if (++q->looks >= q->steps) return TOO_LONG;

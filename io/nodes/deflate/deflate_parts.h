@@ -192,8 +192,8 @@ struct deflate_model {
     uint32_t hash_shift, hash_mask;
     uint32_t clear; /* heads of three bytes, from the first on, that are clear before a start */
     /* What follows from the parameters: positions that a walk looks at, before and after a good match; bytes up to
-     * which no match is used; how far those of three bytes are. */
-    uint32_t steps[2], least_best, reach_three;
+     * which no match is used. */
+    uint32_t steps[2], least_best;
     uint32_t slide_at; /* where zlib's window slides: a token seen from behind it moves base */
     uint32_t head3[DEFLATE_HEADS], chain3[DEFLATE_RING], chain43[DEFLATE_RING];
     uint16_t head4[DEFLATE_HEADS], near3[DEFLATE_HEADS], head6[DEFLATE_HEADS], head8[DEFLATE_HEADS],
