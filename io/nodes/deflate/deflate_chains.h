@@ -1,4 +1,4 @@
-/* The chains of the match finder, and what goes along them. deflate_finder.c makes them. */
+/* The chains of the match finder, and what goes along them. deflate_fill.c makes them. */
 #ifndef TSR_IO_NODES_DEFLATE_DEFLATE_CHAINS_H
 #define TSR_IO_NODES_DEFLATE_DEFLATE_CHAINS_H
 
@@ -42,12 +42,13 @@ static inline uint16_t ordinal(const struct deflate_model *m, uint32_t at)
 
 static inline uint32_t step4(const struct deflate_model *m, uint32_t at)
 {
-    return m->chain45[at % DEFLATE_RING] & 65535;
+    return m->chain43[at % DEFLATE_RING] & 65535;
 }
 
-static inline uint32_t step5(const struct deflate_model *m, uint32_t at)
+/* The same in the chain of three bytes by another hash, of which fewer bytes share a value than of zlib's. */
+static inline uint32_t near_step3(const struct deflate_model *m, uint32_t at)
 {
-    return m->chain45[at % DEFLATE_RING] >> 16;
+    return m->chain43[at % DEFLATE_RING] >> 16;
 }
 
 static inline uint32_t step6(const struct deflate_model *m, uint32_t at)
@@ -72,7 +73,34 @@ static inline void spend(struct deflate_model *m, uint32_t cost)
     m->work -= m->work < cost ? m->work : cost;
 }
 
+enum {
+    EPOCH = 1 << 14,    /* positions between two slides of the heads */
+    NEWEST = 3 * EPOCH, /* a head holds NEWEST + position % EPOCH; 0: none. That is beyond the window */
+};
+
+static inline uint32_t newest(uint32_t at)
+{
+    return NEWEST + at % EPOCH;
+}
+
+static inline uint32_t hash3(const struct deflate_model *m, uint32_t three_bytes)
+{
+    const uint32_t s = m->hash_shift;
+    return ((three_bytes & 255) << 2 * s ^ (three_bytes >> 8 & 255) << s ^ (three_bytes >> 16 & 255)) & m->hash_mask;
+}
+
+/* Inserts a position, whose place in the rings is slot, into the chain of three bytes. now: newest of the position. */
+static inline void insert3(struct deflate_model *m, uint32_t slot, uint32_t now, uint32_t hash)
+{
+    const uint32_t last = m->head3[hash], next = (last & 0xffff0000) + 0x10000;
+    m->chain3[slot] = next | (uint16_t)(now - last);
+    m->head3[hash] = next | now;
+}
+
 /* Where chains are made ahead of the search: inserts positions up to p, and some more. */
 void tsr_deflate_fill(struct deflate_model *model, uint32_t p);
+/* The same of the chain of eight bytes, up to a match's bytes after p. Begins that chain. */
+void tsr_deflate_fill_deep(struct deflate_model *model, uint32_t p);
+void tsr_deflate_begin_deep(struct deflate_model *model, uint32_t p);
 
 #endif

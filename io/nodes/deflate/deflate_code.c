@@ -93,11 +93,23 @@ static bool code_token(struct deflate_coder *c, uint32_t predicted, uint32_t *to
     return true;
 }
 
+/* Passes literals that the model has as the stream, at most so many. Returns how many. */
+static size_t put_literals(struct deflate_coder *c, const uint32_t *tokens, uint32_t *predicted, size_t most)
+{
+    const size_t certain = tsr_deflate_literals(&c->model, most);
+    size_t count = 0;
+    while (count < certain && tokens[count] < 256) predicted[count++] = 0;
+    if (count > 0) tsr_deflate_pass(&c->model, (uint32_t)count);
+    return count;
+}
+
 /* Writing the residue: count tokens of the block from first on. */
 static enum tsr_status put_run(struct deflate_coder *c, const uint32_t *tokens, size_t count)
 {
     bool exact = true;
     for (size_t i = 0; i < count; i++) {
+        i += put_literals(c, tokens + i, c->predicted + i, count - i);
+        if (i == count) break;
         const uint32_t token = tokens[i] < 256 ? 0 : tokens[i], predicted = tsr_deflate_predict(&c->model);
         c->predicted[i] = predicted;
         if (token != predicted) {
@@ -126,18 +138,16 @@ static bool is_full(const struct deflate_coder *c, size_t count)
     return count > 0 && count == c->model.p.symbols;
 }
 
-/* Takes the literals that the model's replay has next, at most so many. */
-static enum tsr_status get_literals(struct deflate_coder *c, size_t most)
+/* Takes literals that the model has next, so many. */
+static enum tsr_status get_literals(struct deflate_coder *c, size_t count)
 {
     struct deflate_tokens *const tokens = &c->block.tokens;
     struct deflate_model *const m = &c->model;
     const uint8_t *const plain = m->plain + m->at;
-    const size_t count = m->replay->literals < most ? m->replay->literals : most;
     while (tokens->capacity - tokens->count < count) TSR_TRY(tsr_deflate_grow(tokens, c->error));
     uint32_t *const to = tokens->tokens + tokens->count;
     for (size_t i = 0; i < count; i++) to[i] = plain[i];
     tokens->count += count;
-    m->replay->literals -= (uint32_t)count;
     tsr_deflate_pass(m, (uint32_t)count);
     return TSR_OK;
 }
@@ -161,14 +171,17 @@ static enum tsr_status get_tokens(struct deflate_coder *c, bool as_model, size_t
 {
     struct deflate_tokens *tokens = &c->block.tokens;
     struct deflate_model *m = &c->model;
+    enum { FEW = 256 }; /* at once */
     uint32_t deviates = 0;
     tokens->count = 0;
     while (as_model ? m->at < m->end && !is_full(c, tokens->count) : tokens->count < count) {
         if (m->at >= m->end || m->at >= end_of(c)) return damaged(c);
         if (c->end > 0 && tokens->count == DEFLATE_PIECE_TOKENS) return damaged(c);
         if (tokens->count % c->run == 0) deviates = tsr_range_bit(&c->range, &c->chances.run, 0);
-        if (m->replay && !deviates && m->replay->literals > 1) {
-            TSR_TRY(get_literals(c, tokens_ahead(c, as_model, count)));
+        const uint32_t literals = deviates ? 0 : tsr_deflate_literals(m, FEW);
+        if (literals > 1) {
+            const size_t most = tokens_ahead(c, as_model, count);
+            TSR_TRY(get_literals(c, literals < most ? literals : most));
             continue;
         }
         const uint32_t predicted = tsr_deflate_predict(m);

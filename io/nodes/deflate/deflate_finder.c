@@ -7,26 +7,19 @@
  * one of eight bytes or more is also in the chain of eight bytes of each place within it: the chain with the farthest
  * step is taken.
  *
+ * Chains of other bytes than zlib's three have better hashes. In that of three bytes, the first place is nearly always
+ * a match. Where only matches of six bytes count, most places in the chain of six are none, which is seen when a
+ * position is inserted: such positions are literals without a search. The chain of eight bytes is made where long
+ * matches have cost many looks into that of six.
+ *
  * Easy bytes are walked through faster than five chains are made. So there are two ways, which find the same. */
 #include <string.h>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 #include "deflate_chains.h"
 
 enum {
-    EPOCH = 1 << 14,          /* positions between two slides of the heads */
-    NEWEST = 3 * EPOCH,       /* a head holds NEWEST + position % EPOCH; 0: none. That is beyond the window */
-    BATCH = 1 << 8,           /* positions that are inserted at once */
-    AHEAD = DEFLATE_MOST + 2, /* positions up to here have their deep chain */
-    TAIL = 300,               /* bytes at the end of a segment which are walked through */
-    SECTION = 1 << 13,        /* bytes of which it is seen which way is faster */
-    TRIAL = 1 << 11,          /* and of a trial of the other way */
-    EASY = 4,                 /* positions looked at for a byte, up to which a walk is faster */
-    HOLD = 1 << 15,           /* bytes before the first trial */
-    HOLD_MOST = 1 << 19
+    TAIL = 300,          /* bytes at the end of a segment which are walked through */
+    DEEP_LOOKS = 1 << 12 /* places looked at for long matches, after which the deep chain is made */
 };
 
 uint32_t tsr_deflate_common(const uint8_t *a, const uint8_t *b, uint32_t most)
@@ -38,280 +31,6 @@ uint32_t tsr_deflate_common(const uint8_t *a, const uint8_t *b, uint32_t most)
     }
     while (n < most && a[n] == b[n]) n++;
     return n;
-}
-
-/* ---- Chains ------------------------------------------------------------------------------------------------- */
-
-static inline uint32_t hash3(const struct deflate_model *m, uint32_t three_bytes)
-{
-    const uint32_t s = m->hash_shift;
-    return ((three_bytes & 255) << 2 * s ^ (three_bytes >> 8 & 255) << s ^ (three_bytes >> 16 & 255)) & m->hash_mask;
-}
-
-/* Hashes of the first so many bytes of eight. */
-static inline uint32_t hash_of(uint64_t bytes, uint32_t count)
-{
-    return (uint32_t)((bytes << (64 - 8 * count)) * 0x9e3779b97f4a7c15u >> 48);
-}
-
-static inline uint32_t newest(uint32_t at)
-{
-    return NEWEST + at % EPOCH;
-}
-
-static void slide(uint16_t *heads)
-{
-#if defined(__SSE2__)
-    for (uint32_t i = 0; i < DEFLATE_HEADS; i += 8) {
-        __m128i *const eight_heads = (__m128i *)(void *)(heads + i);
-        _mm_storeu_si128(eight_heads, _mm_subs_epu16(_mm_loadu_si128(eight_heads), _mm_set1_epi16(EPOCH)));
-    }
-#else
-    for (uint32_t i = 0; i < DEFLATE_HEADS; i++) heads[i] = (uint16_t)(heads[i] > EPOCH ? heads[i] - EPOCH : 0);
-#endif
-}
-
-/* Slides the heads of three bytes to where a position is to be inserted. */
-static void slide_heads(struct deflate_model *m, uint32_t at)
-{
-    for (uint32_t n = at / EPOCH - m->epoch3; n > 0; n--)
-        for (uint32_t i = 0; i <= m->hash_mask; i++) {
-            const uint32_t head = m->head3[i];
-            m->head3[i] = (head & 65535) > EPOCH ? head - EPOCH : head & 0xffff0000;
-        }
-    m->epoch3 = at / EPOCH;
-}
-
-static void slide_rich(struct deflate_model *m, uint32_t at)
-{
-    if (at / EPOCH == m->epoch6) return;
-    if (m->has_four) slide(m->head4);
-    if (m->has_four) slide(m->head5);
-    slide(m->head6);
-    m->epoch6 = at / EPOCH;
-}
-
-/* Inserts a position, whose place in the rings is slot, into the chains of some bytes. now: newest of the position. */
-static inline void insert3(struct deflate_model *m, uint32_t slot, uint32_t now, uint32_t hash)
-{
-    const uint32_t last = m->head3[hash], next = (last & 0xffff0000) + 0x10000;
-    m->chain3[slot] = next | (uint16_t)(now - last);
-    m->head3[hash] = next | now;
-}
-
-static inline void insert45(struct deflate_model *m, uint32_t slot, uint32_t now, uint64_t bytes)
-{
-    uint16_t *const h4 = &m->head4[hash_of(bytes, 4)], *const h5 = &m->head5[hash_of(bytes, 5)];
-    m->chain45[slot] = (now - *h4) | (now - *h5) << 16;
-    *h4 = *h5 = (uint16_t)now;
-}
-
-static inline void insert6(struct deflate_model *m, uint32_t slot, uint32_t now, uint64_t bytes)
-{
-    uint16_t *const head = &m->head6[hash_of(bytes, 6)];
-    m->chain6[slot] = (uint16_t)(now - *head);
-    *head = (uint16_t)now;
-}
-
-/* Chains into which positions are inserted. */
-enum { OF_3 = 1, OF_45 = 2, OF_6 = 4 };
-
-/* Positions that begin with the same eight bytes as the one before: all chains go back one. */
-static inline uint32_t insert_run(struct deflate_model *m, uint32_t at, uint32_t to, uint64_t bytes, int chains)
-{
-    uint32_t *const head = &m->head3[hash3(m, (uint32_t)bytes)];
-    uint32_t last = *head >> 16;
-    do {
-        last++;
-        if (chains & OF_3) m->chain3[at % DEFLATE_RING] = last << 16 | 1;
-        if (chains & OF_45) m->chain45[at % DEFLATE_RING] = 0x10001;
-        if (chains & OF_6) m->chain6[at % DEFLATE_RING] = 1;
-        at++;
-    } while (at < to && eight(m->plain + at) == bytes);
-    const uint32_t now = newest(at - 1);
-    if (chains & OF_3) *head = last << 16 | now;
-    if (chains & OF_45) m->head4[hash_of(bytes, 4)] = m->head5[hash_of(bytes, 5)] = (uint16_t)now;
-    if (chains & OF_6) m->head6[hash_of(bytes, 6)] = (uint16_t)now;
-    return at;
-}
-
-/* Inserts positions of one epoch, which have eight bytes. start: the first position of these chains. */
-static inline void insert_some(struct deflate_model *m, uint32_t start, uint32_t at, uint32_t to, int chains)
-{
-    const uint8_t *const plain = m->plain;
-    const uint32_t factor = 1u << m->hash_shift, mask = m->hash_mask;
-    uint64_t before = at > start ? eight(plain + at - 1) : ~eight(plain + at);
-    uint32_t hash = plain[at] * factor ^ plain[at + 1];  /* of three bytes: each is shifted out in the end */
-    uint32_t slot = at % DEFLATE_RING, now = newest(at); /* they run on: neither the ring nor the epoch ends before */
-    while (at < to) {
-        const uint64_t bytes = eight(plain + at);
-        if (bytes == before) {
-            const uint32_t end = insert_run(m, at, to, bytes, chains);
-            slot += end - at;
-            now += end - at;
-            at = end;
-            hash = ((uint32_t)bytes >> 8 & 255) * factor ^ ((uint32_t)bytes >> 16 & 255);
-            continue;
-        }
-        before = bytes;
-        hash = (hash * factor ^ plain[at + 2]) & mask;
-        if (chains & OF_3) insert3(m, slot, now, hash);
-        if (chains & OF_45) insert45(m, slot, now, bytes);
-        if (chains & OF_6) insert6(m, slot, now, bytes);
-        at++;
-        slot++;
-        now++;
-    }
-}
-
-/* Where a batch ends that begins at a position: in its epoch. */
-static uint32_t batch_end(uint32_t at, uint32_t end)
-{
-    const uint32_t epoch_end = at - at % EPOCH + EPOCH, to = at + BATCH < end ? at + BATCH : end;
-    return to < epoch_end ? to : epoch_end;
-}
-
-/* Positions up to here have so many bytes or more. */
-static inline uint32_t last_with(const struct deflate_model *m, uint32_t bytes)
-{
-    return m->size < bytes ? 0 : m->size - bytes + 1;
-}
-
-void tsr_deflate_fill(struct deflate_model *m, uint32_t p)
-{
-    const uint32_t end3 = last_with(m, DEFLATE_LEAST), end8 = last_with(m, DEFLATE_DEEP);
-    while (m->inserted <= p && m->inserted < end3) {
-        const uint32_t at = m->inserted, to = batch_end(at, at < end8 ? end8 : end3);
-        if (at / EPOCH != m->epoch3) slide_heads(m, at);
-        if (at >= end8) {
-            for (uint32_t i = at; i < to; i++) insert3(m, i % DEFLATE_RING, newest(i), hash3(m, three(m->plain + i)));
-        } else if (m->is_rich) {
-            slide_rich(m, at);
-            if (m->has_four)
-                insert_some(m, m->start, at, to, OF_3 | OF_45 | OF_6);
-            else
-                insert_some(m, m->start, at, to, OF_3 | OF_6);
-            m->rich_inserted = to;
-        } else {
-            insert_some(m, m->start, at, to, OF_3);
-        }
-        m->inserted = to;
-    }
-}
-
-static void fill_deep(struct deflate_model *m, uint32_t p)
-{
-    const uint32_t end = last_with(m, DEFLATE_DEEP);
-    while (m->deep_inserted <= p + AHEAD && m->deep_inserted < end) {
-        const uint32_t to = batch_end(m->deep_inserted, end);
-        if (m->deep_inserted / EPOCH != m->epoch8) slide(m->head8);
-        m->epoch8 = m->deep_inserted / EPOCH;
-        const uint8_t *const plain = m->plain;
-        const uint32_t first = m->deep_inserted % DEFLATE_RING, count = to - m->deep_inserted;
-        uint16_t *const chain = m->chain8 + first, *const heads = m->head8;
-        for (uint32_t i = 0, now = newest(m->deep_inserted); i < count; i++, now++) {
-            uint16_t *const head = &heads[hash_of(eight(plain + m->deep_inserted + i), DEFLATE_DEEP)];
-            chain[i] = (uint16_t)(now - *head);
-            *head = (uint16_t)now;
-        }
-        for (uint32_t i = first; i < DEFLATE_MIRROR && i < first + count; i++)
-            m->chain8[DEFLATE_RING + i] = m->chain8[i];
-        m->deep_inserted = to;
-    }
-}
-
-/* Makes the other chains of the positions that the window may hold. */
-static void enrich(struct deflate_model *m)
-{
-    const uint32_t end8 = last_with(m, DEFLATE_DEEP), end = m->inserted < end8 ? m->inserted : end8;
-    const uint32_t window = m->at > DEFLATE_WINDOW ? m->at - DEFLATE_WINDOW : 0,
-                   first = window > m->start ? window : m->start;
-    if (!m->has_rich || m->rich_inserted < first) {
-        if (m->has_four) memset(m->head4, 0, sizeof m->head4);
-        if (m->has_four) memset(m->head5, 0, sizeof m->head5);
-        memset(m->head6, 0, sizeof m->head6);
-        m->rich_inserted = m->rich_start = first;
-        m->epoch6 = first / EPOCH;
-    }
-    if (!m->has_rich || m->deep_inserted < first) {
-        memset(m->head8, 0, sizeof m->head8);
-        m->deep_inserted = first;
-        m->epoch8 = first / EPOCH;
-    }
-    m->has_rich = true;
-    while (m->rich_inserted < end) {
-        const uint32_t to = batch_end(m->rich_inserted, end);
-        slide_rich(m, m->rich_inserted);
-        if (m->has_four) insert_some(m, m->rich_start, m->rich_inserted, to, OF_45);
-        insert_some(m, m->rich_start, m->rich_inserted, to, OF_6);
-        m->rich_inserted = to;
-    }
-}
-
-/* Takes the other way, if that may be faster: after some bytes, or too many positions looked at. */
-void tsr_deflate_turn(struct deflate_model *m)
-{
-    const bool is_hard = m->looks > m->most_looks;
-    uint32_t bytes = SECTION;
-    if (m->is_rich) { /* a trial of the other way */
-        m->is_rich = false;
-        m->is_trial = true;
-        bytes = TRIAL;
-        m->most_looks = EASY * TRIAL / 2;
-    } else if (is_hard && m->p.nice >= DEFLATE_DEEP) {
-        if (!m->is_trial) m->hold = HOLD;
-        if (m->is_trial && m->hold < HOLD_MOST) m->hold *= 2;
-        bytes = m->hold;
-        m->is_rich = true;
-        m->is_trial = false;
-        m->most_looks = UINT32_MAX;
-        enrich(m);
-    } else {
-        m->is_trial = false;
-        m->most_looks = EASY * SECTION;
-    }
-    m->looks = 0;
-    m->turn = m->at + bytes;
-}
-
-void tsr_deflate_start(struct deflate_model *m, uint32_t at)
-{
-    const bool has_first = (m->p.flags & DEFLATE_FROM_FIRST) || at > 0;
-    if (m->clear <= m->hash_mask) memset(m->head3, 0, sizeof *m->head3 * (m->hash_mask + 1));
-    m->clear = 0;
-    m->start = m->inserted = has_first ? at : 1;
-    m->epoch3 = m->start / EPOCH;
-    m->is_filtered = m->p.finder == DEFLATE_LAZY && (m->p.flags & DEFLATE_FILTERED);
-    m->has_four = !m->is_filtered;
-    m->least_best = m->is_filtered && m->p.nice > 5 ? 5 : 0; /* shorter ones are not used */
-    m->reach_three = m->p.finder == DEFLATE_LAZY ? m->p.far : DEFLATE_WINDOW;
-    for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t steps = i ? m->p.chain / 4 : m->p.chain;
-        m->steps[i] = steps < 1 ? 1 : steps < DEFLATE_WINDOW ? steps : DEFLATE_WINDOW;
-    }
-    m->has_rich = m->is_rich = m->is_trial = false;
-    m->looks = 0;
-    m->most_looks = EASY * SECTION;
-    m->turn = m->is_ahead ? m->start + SECTION : UINT32_MAX;
-}
-
-void tsr_deflate_clear(struct deflate_model *m)
-{
-    enum { FEW = 1 << 12 };
-    if (m->inserted - m->start > FEW || m->clear > 0) return;
-    for (uint32_t i = m->start; i < m->inserted && i + DEFLATE_LEAST <= m->size; i++)
-        m->head3[hash3(m, three(m->plain + i))] = 0;
-    m->clear = m->hash_mask + 1;
-}
-
-void tsr_deflate_insert(struct deflate_model *m, uint32_t before)
-{
-    if (m->end < DEFLATE_LEAST) return;
-    if (before > m->end - 2) before = m->end - 2;
-    for (; m->inserted < before; m->inserted++) {
-        if (m->inserted / EPOCH != m->epoch3) slide_heads(m, m->inserted);
-        insert3(m, m->inserted % DEFLATE_RING, newest(m->inserted), hash3(m, three(m->plain + m->inserted)));
-    }
 }
 
 /* ---- Search ------------------------------------------------------------------------------------------------- */
@@ -360,42 +79,49 @@ static void walk(const struct deflate_model *m, struct quest *q, uint32_t distan
 /* What a look into another chain brings: nothing; a longer match, or one that is enough; or a walk is shorter. */
 enum brought { NOTHING, LONGER, ENOUGH, TOO_LONG };
 
+/* Takes a match of four bytes or more, which is longer. other: the eight bytes of both, one xor the other. */
+static inline enum brought take(struct quest *q, uint32_t distance, uint64_t other)
+{
+    q->best = other ? (uint32_t)__builtin_ctzll(other) / 8
+                    : 8 + tsr_deflate_common(q->here + 8 - distance, q->here + 8, DEFLATE_MOST - 8);
+    q->looks += q->best / 8;
+    q->found = deflate_match(q->best, distance);
+    return q->best >= q->limit ? ENOUGH : LONGER;
+}
+
 /* The nearest match of more than best bytes, which are so many or more, in the chain of those, from a distance on. */
 static inline enum brought seek(const struct deflate_model *m, struct quest *q, uint32_t bytes, uint32_t distance)
 {
     const uint64_t begin = eight(q->here);
     const uint32_t wanted = q->best + 1 > bytes ? q->best + 1 : bytes, shift = 64 - 8 * wanted;
-    for (uint32_t at; distance <= q->reach; distance += bytes == 4   ? step4(m, at)
-                                                        : bytes == 5 ? step5(m, at)
-                                                                     : step6(m, at)) {
+    for (uint32_t at; distance <= q->reach; distance += bytes == 4 ? step4(m, at) : step6(m, at)) {
         const uint64_t other = begin ^ eight(q->here - distance);
         at = q->p - distance;
         if (other << shift == 0) {
             if (steps_to(m, q->p, distance) > q->steps) return NOTHING;
-            q->best = other ? (uint32_t)__builtin_ctzll(other) / 8
-                            : 8 + tsr_deflate_common(q->here + 8 - distance, q->here + 8, DEFLATE_MOST - 8);
-            q->looks += q->best / 8;
-            q->found = deflate_match(q->best, distance);
-            return q->best >= q->limit ? ENOUGH : LONGER;
+            return take(q, distance, other);
         }
         if (++q->looks >= q->steps) return TOO_LONG;
     }
     return NOTHING;
 }
 
-/* The nearest match of three bytes, if there is none of four. */
-static inline void seek_three(const struct deflate_model *m, struct quest *q)
+/* The nearest match of three bytes or more. If it has four, no other one of four is nearer; else they are sought. */
+static inline enum brought seek_three(const struct deflate_model *m, struct quest *q)
 {
-    const uint32_t reach = m->reach_three < q->reach ? m->reach_three : q->reach;
     const uint64_t begin = eight(q->here);
-    uint32_t distance = step3(m, q->p);
-    for (uint32_t left = q->steps; left > 0 && distance <= reach; left--, q->looks++) {
-        if ((begin ^ eight(q->here - distance)) << 40 == 0) {
-            q->found = deflate_match(DEFLATE_LEAST, distance);
-            return;
+    for (uint32_t distance = near_step3(m, q->p); distance <= q->reach; distance += near_step3(m, q->p - distance)) {
+        const uint64_t other = begin ^ eight(q->here - distance);
+        if (other << 40 == 0) {
+            if (steps_to(m, q->p, distance) > q->steps) return NOTHING;
+            if (other << 32 == 0) return take(q, distance, other);
+            const enum brought brought = seek(m, q, 4, step4(m, q->p));
+            if (brought == NOTHING) q->found = deflate_match(DEFLATE_LEAST, distance);
+            return brought;
         }
-        distance += step3(m, q->p - distance);
+        if (++q->looks >= q->steps) return TOO_LONG;
     }
+    return NOTHING;
 }
 
 /* The place after p, up to count bytes away, whose chain of eight bytes has the longest first step. */
@@ -410,7 +136,31 @@ static inline uint32_t find_rarest(const struct deflate_model *m, uint32_t p, ui
     return at;
 }
 
-/* Longer matches, where best is eight or more. False: a walk is shorter. */
+/* Longer matches, where best is eight or more, by the chain of six bytes. False: a walk is shorter. */
+static bool seek_long(struct deflate_model *m, struct quest *q)
+{
+    const uint8_t *const here = q->here;
+    uint32_t distance = q->found & 65535, end = four(here + q->best - 3), looked = 0;
+    distance += step6(m, q->p - distance);
+    for (; distance <= q->reach; distance += step6(m, q->p - distance)) {
+        if (four(here - distance + q->best - 3) == end) {
+            const uint32_t before = q->best, found = q->found;
+            const bool ends = compare(q, distance);
+            if (q->best > before) {
+                if (steps_to(m, q->p, distance) > q->steps) q->found = found;
+                if (ends || q->found == found) break;
+                end = four(here + q->best - 3);
+                continue;
+            }
+        }
+        q->looks++;
+        if (++looked >= q->steps) break;
+    }
+    m->deep_looks += looked;
+    return looked < q->steps;
+}
+
+/* The same by chains of eight bytes. */
 static bool seek_deep(const struct deflate_model *m, struct quest *q)
 {
     const uint8_t *const here = q->here;
@@ -449,19 +199,19 @@ static bool seek_deep(const struct deflate_model *m, struct quest *q)
 }
 
 /* By chains of more bytes. False: what was not found yet is found by a walk. */
-static inline bool seek_rich(const struct deflate_model *m, struct quest *q)
+static inline bool seek_rich(struct deflate_model *m, struct quest *q)
 {
     enum brought brought = LONGER;
-    if (q->best < 4) {
-        brought = seek(m, q, 4, step4(m, q->p));
-        if (brought == NOTHING && q->best == 2) seek_three(m, q);
+    if (q->best == 2) brought = seek_three(m, q);
+    while (brought == LONGER && q->best < 5) {
+        const uint32_t distance = q->found & 65535;
+        brought = seek(m, q, 4, distance + step4(m, q->p - distance));
     }
-    if (brought == LONGER && q->best == 4) brought = seek(m, q, 5, step5(m, q->p));
     while (brought == LONGER && q->best < DEFLATE_DEEP) {
         const uint32_t distance = q->best > 5 ? q->found & 65535 : 0;
         brought = seek(m, q, 6, distance + step6(m, q->p - distance));
     }
-    if (brought == LONGER) return seek_deep(m, q);
+    if (brought == LONGER) return m->is_deep ? seek_deep(m, q) : seek_long(m, q);
     return brought != TOO_LONG;
 }
 
@@ -482,8 +232,9 @@ static inline struct quest begin_quest(const struct deflate_model *m, uint32_t p
 /* Whether the chain of longer matches has a candidate. That of three bytes counts, too, where it is asked. */
 static inline bool has_candidate(const struct deflate_model *m, uint32_t p, uint32_t best)
 {
-    if (best >= 5 || m->is_filtered) return step6(m, p) <= m->p.reach;
-    return best == 2 || (best == 3 ? step4(m, p) : step5(m, p)) <= m->p.reach;
+    if (m->is_filtered) return m->hopes[p % DEFLATE_RING] != 0;
+    if (best >= 5) return step6(m, p) <= m->p.reach;
+    return (best == 2 ? near_step3(m, p) : step4(m, p)) <= m->p.reach;
 }
 
 /* What the search has found, if a token is made of it. */
@@ -500,7 +251,8 @@ static __attribute__((noinline)) uint32_t search_rich(struct deflate_model *m, u
                                                       uint32_t first)
 {
     struct quest q = begin_quest(m, p, best, DEFLATE_MOST, first);
-    if (m->deep_inserted <= p + AHEAD) fill_deep(m, p);
+    if (!m->is_deep && m->deep_looks > DEEP_LOOKS + (p - m->deep_free) / 4) tsr_deflate_begin_deep(m, p);
+    if (m->is_deep) tsr_deflate_fill_deep(m, p);
     if (!seek_rich(m, &q)) {
         const uint32_t distance = q.found & 65535, passed = distance ? steps_to(m, p, distance) : 0;
         walk(m, &q, distance ? distance + step3(m, p - distance) : first, q.steps - passed);
@@ -549,6 +301,20 @@ static __attribute__((noinline)) uint32_t search_by_walk(struct deflate_model *m
     if (m->looks > m->most_looks && m->is_ahead) m->turn = 0;
     spend(m, looks);
     return used(m, q.found);
+}
+
+uint32_t tsr_deflate_hopeless(const struct deflate_model *m, uint32_t p, uint32_t most)
+{
+    const uint32_t end = m->end > TAIL ? m->end - TAIL : 0, to = end < m->rich_inserted ? end : m->rich_inserted,
+                   slot = p % DEFLATE_RING, room = DEFLATE_RING - slot;
+    if (p >= to) return 0;
+    if (most > to - p) most = to - p;
+    if (most > room) most = room;
+    const uint8_t *const hopes = m->hopes + slot;
+    uint32_t n = 0;
+    while (n + 8 <= most && eight(hopes + n) == 0) n += 8;
+    while (n < most && hopes[n] == 0) n++;
+    return n;
 }
 
 uint32_t tsr_deflate_search(struct deflate_model *m, uint32_t p, uint32_t best)

@@ -126,8 +126,20 @@ void tsr_deflate_advance(struct deflate_model *m, uint32_t token)
     if (skips) m->inserted = m->at;
 }
 
+uint32_t tsr_deflate_literals(const struct deflate_model *m, size_t most)
+{
+    if (m->replay) return m->replay->literals < most ? m->replay->literals : (uint32_t)most;
+    if (!m->is_rich || !m->is_filtered || m->carried || m->at >= m->turn) return 0;
+    const uint32_t turn = m->turn - m->at;
+    return tsr_deflate_hopeless(m, m->at, most < turn ? (uint32_t)most : turn);
+}
+
 void tsr_deflate_pass(struct deflate_model *m, uint32_t literals)
 {
+    if (m->replay)
+        m->replay->literals -= literals;
+    else if (m->record)
+        tsr_deflate_note_literals(m, literals);
     m->at += literals - 1;
     m->carried = 0;
     tsr_deflate_advance(m, 0);

@@ -185,17 +185,20 @@ struct deflate_model {
     uint32_t start, inserted; /* the first position; the next to insert */
     uint32_t rich_start, rich_inserted, deep_inserted;
     uint32_t epoch3, epoch6, epoch8;
-    bool is_ahead, is_filtered, has_four, has_rich, is_rich, is_trial;
+    bool is_ahead, is_filtered, has_four, has_rich, is_rich, is_trial, has_deep, is_deep;
+    uint32_t deep_looks,
+        deep_free; /* places looked at for want of the deep chain; and from where on so many are free */
     uint32_t turn, hold, looks, most_looks;
     uint32_t hash_shift, hash_mask;
     uint32_t clear; /* heads of three bytes, from the first on, that are clear before a start */
     /* What follows from the parameters: positions that a walk looks at, before and after a good match; bytes up to
-     * which no match is used; how far those of three bytes are. */
-    uint32_t steps[2], least_best, reach_three;
+     * which no match is used. */
+    uint32_t steps[2], least_best;
     uint32_t slide_at; /* where zlib's window slides: a token seen from behind it moves base */
-    uint32_t head3[DEFLATE_HEADS], chain3[DEFLATE_RING], chain45[DEFLATE_RING];
-    uint16_t head4[DEFLATE_HEADS], head5[DEFLATE_HEADS], head6[DEFLATE_HEADS], head8[DEFLATE_HEADS],
+    uint32_t head3[DEFLATE_HEADS], chain3[DEFLATE_RING], chain43[DEFLATE_RING];
+    uint16_t head4[DEFLATE_HEADS], near3[DEFLATE_HEADS], head6[DEFLATE_HEADS], head8[DEFLATE_HEADS],
         chain6[DEFLATE_RING], chain8[DEFLATE_RING + DEFLATE_MIRROR];
+    uint8_t hopes[DEFLATE_RING]; /* whether a position may have a match of six bytes */
 };
 void tsr_deflate_begin(struct deflate_model *model, const struct deflate_parameters *parameters, const uint8_t *plain,
                        size_t size);
@@ -203,7 +206,8 @@ void tsr_deflate_segment(struct deflate_model *model, uint32_t end);
 /* The token at model->at: 0 is a literal. Then advance by the token that stands there. */
 uint32_t tsr_deflate_predict(struct deflate_model *model);
 void tsr_deflate_advance(struct deflate_model *model, uint32_t token);
-/* Over so many literals, 1 or more. */
+/* Literals that are certainly next, at most so many; there may be more. Then over so many of them, 1 or more. */
+uint32_t tsr_deflate_literals(const struct deflate_model *model, size_t most);
 void tsr_deflate_pass(struct deflate_model *model, uint32_t literals);
 void tsr_deflate_jump(struct deflate_model *model, uint32_t at);
 /* After tsr_deflate_begin: goes to where a piece begins, for which there is so much work. */
@@ -222,12 +226,15 @@ void tsr_deflate_clear(struct deflate_model *model);
 void tsr_deflate_insert(struct deflate_model *model, uint32_t before);
 uint32_t tsr_deflate_search(struct deflate_model *model, uint32_t p, uint32_t best);
 void tsr_deflate_turn(struct deflate_model *model);
+/* Positions from p on that have no match, at most so many; there may be more. */
+uint32_t tsr_deflate_hopeless(const struct deflate_model *model, uint32_t p, uint32_t most);
 /* The number of equal bytes, at most most. */
 uint32_t tsr_deflate_common(const uint8_t *a, const uint8_t *b, uint32_t most);
 
 /* What the model predicts is noted in its record. The next token of its replay; false: it has no more, and is left. */
 void tsr_deflate_note(struct deflate_model *model, uint32_t token);
 bool tsr_deflate_replay(struct deflate_model *model, uint32_t *token);
+void tsr_deflate_note_literals(struct deflate_model *model, uint32_t literals);
 
 /* The records of a stream, or of its pieces, for who makes the same stream of the same parts. */
 struct deflate_recall {

@@ -52,6 +52,17 @@ void tsr_deflate_note(struct deflate_model *m, uint32_t token)
     if (m->record) r->literals++;
 }
 
+void tsr_deflate_note_literals(struct deflate_model *m, uint32_t literals)
+{
+    while (m->record && literals > 0) {
+        struct deflate_record *const r = m->record;
+        if (r->literals == MOST_LITERALS) put(m, (uint32_t)MOST_LITERALS << 24 | LITERALS_ALONE);
+        const uint32_t room = MOST_LITERALS - r->literals, count = literals < room ? literals : room;
+        if (m->record) r->literals += count;
+        literals -= count;
+    }
+}
+
 /* The model has gone through all: the literals at the end are noted, too. */
 void tsr_deflate_end_record(struct deflate_model *m)
 {
