@@ -36,8 +36,7 @@ enum tsr_drawn_kind {
     TSR_DRAWN_BY_RESIDUAL,
     TSR_DRAWN_BY_BLEND,
     TSR_DRAWN_BY_BLEND_ALONE,
-    TSR_DRAWN_OF_TWO,
-    TSR_DRAWN_KINDS
+    TSR_DRAWN_OF_TWO
 };
 
 /* What is done with a bit. Both: a string by residuals and one by values are written at once, which differ only where
@@ -251,7 +250,7 @@ TSR_HD_INLINE bool tsr_drawn_remembered(struct tsr_drawn *d, struct tsr_drawn_sl
     struct tsr_chance *const general =
         &d->chances->right[((count * TSR_DRAWN_LEVELS + (uint32_t)level) * 8 + same) * 2 + simple];
     if (s->right.seen == 0) s->right.zero = general->zero;
-    const uint32_t zero = s->right.seen < 2 ? general->zero : s->right.zero;
+    const uint32_t zero = s->right.seen < 2 ? general->zero : (3u * s->right.zero + general->zero) / 4;
     if (tsr_drawn_blends(way) && zero < d->least) {
         tsr_drawn_skip(unasked, general, &s->right, v);
         return false;

@@ -352,7 +352,7 @@ static bool read_sample(struct drawn *d)
         unsigned simple = a.w == a.n && a.n == a.nw && a.nw == a.ne, count = s->count < 15 ? s->count : 15;
         struct ref_chance *general = &d->general[((count * 3 + (unsigned)level) * 8 + same) * 2 + simple];
         if (s->right.n == 0) s->right.z = general->z;
-        uint32_t z = s->right.n < 2 ? general->z : s->right.z;
+        uint32_t z = s->right.n < 2 ? general->z : (3u * s->right.z + general->z) / 4;
         if (is_asked(d, z)) {
             unsigned bit = bit_by(&d->c, z);
             adapt(general, bit);
