@@ -8,14 +8,15 @@
 #include "range_coder.h"
 #include "transform/predict/blend.h"
 #include "transform/predict/median_edge.h"
+#include "transform/predict/mix.h"
+#include "transform/predict/places.h"
 #include "transform/predict/residual.h"
 
 enum {
-    TSR_DRAWN_GROUP = 16,  /* samples that may be the same as all around them */
-    TSR_DRAWN_LEVELS = 3,  /* of memory: near, wide, wider */
-    TSR_DRAWN_PLACES = 42, /* neighbours of the widest level */
-    TSR_DRAWN_ROWS = 8,    /* a row and those above it that neighbours are in */
-    TSR_DRAWN_LEFT = 8,    /* virtual samples beside a row, and behind it */
+    TSR_DRAWN_GROUP = 16, /* samples that may be the same as all around them */
+    TSR_DRAWN_LEVELS = 3, /* of memory: near, wide, wider; of two values TSR_MIX_CHANCES */
+    TSR_DRAWN_ROWS = 8,   /* a row and those above it that neighbours are in */
+    TSR_DRAWN_LEFT = 8,   /* virtual samples beside a row, and behind it */
     TSR_DRAWN_RIGHT = 24,
     TSR_DRAWN_SLOT_BITS = 16,
     TSR_DRAWN_COUNT = 60, /* of a slot, at most */
@@ -24,16 +25,18 @@ enum {
     TSR_DRAWN_HEIGHTS = 16,    /* of what is expected: bits, at most 15 */
     TSR_DRAWN_ERROR = 4095,    /* at most */
     TSR_DRAWN_VALUE_BITS = 10, /* the first ones of a value, which have chances */
+    TSR_DRAWN_BLANK = 15,      /* rows that are counted, at most */
+    TSR_DRAWN_BIT_SEEN = 41,   /* bits that a chance of two values counts */
 };
 
 /* How samples are coded that are neither remembered nor a neighbour. By blend: one or the other is asked for only where
- * its chance is at least 3/8, or 7/8. */
+ * its chance is at least 3/8, or 7/8. Planes of two values have a way of their own. */
 enum tsr_drawn_kind {
     TSR_DRAWN_BY_VALUE,
     TSR_DRAWN_BY_RESIDUAL,
     TSR_DRAWN_BY_BLEND,
     TSR_DRAWN_BY_BLEND_ALONE,
-    TSR_DRAWN_KINDS
+    TSR_DRAWN_OF_TWO
 };
 
 /* What is done with a bit. Both: a string by residuals and one by values are written at once, which differ only where
@@ -43,7 +46,9 @@ enum tsr_drawn_way {
     TSR_DRAWN_WRITES,
     TSR_DRAWN_WRITES_BOTH,
     TSR_DRAWN_READS_BLEND,
-    TSR_DRAWN_WRITES_BLEND
+    TSR_DRAWN_WRITES_BLEND,
+    TSR_DRAWN_READS_TWO,
+    TSR_DRAWN_WRITES_TWO
 };
 
 /* What followed some neighbours. */
@@ -53,6 +58,12 @@ struct tsr_drawn_slot {
     struct tsr_chance right; /* that it is the value again */
 };
 
+/* The same for two values. */
+struct tsr_drawn_bit_slot {
+    uint16_t zero; /* as of a chance */
+    uint8_t seen, check;
+};
+
 /* Of residuals by blend. */
 struct tsr_blend_chances {
     struct tsr_chance by_activity[TSR_BLEND_ACTIVITIES][TSR_NUMBER_CHANCES];
@@ -60,7 +71,7 @@ struct tsr_blend_chances {
 };
 
 struct tsr_drawn_chances {
-    struct tsr_chance flat;
+    struct tsr_chance flat[(TSR_DRAWN_BLANK + 1) * 4], flat_coarse[4];
     struct tsr_chance right[16 * TSR_DRAWN_LEVELS * 8 * 2];
     struct tsr_chance pattern[TSR_DRAWN_PATTERNS * 8 * 2], coarse[16 * 8 * 2 * 8], different[16 * 8 * 8 * 2];
     struct tsr_chance residual[16][TSR_NUMBER_CHANCES];
@@ -68,6 +79,7 @@ struct tsr_drawn_chances {
     union {
         struct tsr_chance value_after[1 << 16];
         struct tsr_blend_chances blend;
+        struct tsr_mix_sets mix;
     };
 };
 
@@ -80,55 +92,37 @@ struct tsr_drawn {
     uint32_t others;               /* samples that were coded by value, residual or blend */
     uint16_t *row[TSR_DRAWN_ROWS]; /* this one, and those above; with room before and behind */
     uint16_t *error[2];
-    uint32_t key[TSR_DRAWN_LEVELS][TSR_DRAWN_GROUP]; /* of the group at work, without the samples of this row */
-    struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
+    uint32_t blank;                                 /* rows right above that are flat, at most TSR_DRAWN_BLANK */
+    uint32_t key[TSR_MIX_CHANCES][TSR_DRAWN_GROUP]; /* of the group at work, without the samples of this row */
+    union {
+        struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
+        struct tsr_drawn_bit_slot *bit_slot[TSR_MIX_CHANCES];
+    };
     struct tsr_drawn_chances *chances;
     struct tsr_blend blend;
+    struct tsr_mix mix;
     struct tsr_range_writer writer, by_value; /* by_value: beside writer, which is by residual */
     struct tsr_range_reader reader;
 };
 
-/* Neighbours as (rows up, columns to the right); the nearest 10 and 20 are those of the lower levels. The factors of
- * keys: DRAWN.md 3. Samples of the row itself come first within each level. */
-struct tsr_drawn_place {
-    int8_t up, right;
-    uint32_t factor;
-};
-static const struct tsr_drawn_place tsr_drawn_places[TSR_DRAWN_PLACES] = {
-    {0, -1, 0x9e3779b1u}, {0, -2, 0xffe733adu}, {1, 0, 0x783bf59bu},  {1, -1, 0x48a0083bu}, {1, 1, 0x093681a7u},
-    {1, -2, 0x70a1f885u}, {1, 2, 0x4acfa2dbu},  {2, 0, 0x665e6e07u},  {2, -1, 0x5eccdc4fu}, {2, 1, 0x76be44e3u},
-    {0, -3, 0x50aad317u}, {0, -4, 0x719bbb01u}, {1, -3, 0x550fe11fu}, {1, 3, 0x32d3b619u},  {2, -2, 0xc2d03debu},
-    {2, 2, 0xd885d9c3u},  {3, 0, 0x7d26bb6fu},  {3, -1, 0xff016b0fu}, {3, 1, 0x3dce67c3u},  {4, 0, 0xefa43799u},
-    {3, -2, 0x107968ebu}, {3, 2, 0xbccf5a57u},  {4, -1, 0x098a0863u}, {4, 1, 0x1f74232bu},  {5, 0, 0x1df111e9u},
-    {5, 1, 0xadfd5291u},  {5, -1, 0xa51d6fa9u}, {6, 0, 0xc0391b59u},  {1, 4, 0xb3869e87u},  {1, -4, 0x83cbf733u},
-    {2, -3, 0x1dd23ee7u}, {2, 3, 0x13b98bc5u},  {4, 2, 0x5575ec6fu},  {4, -2, 0x82eb73dbu}, {6, 1, 0x3e635f7du},
-    {6, -1, 0x267aec49u}, {7, 0, 0x865bd3cdu},  {7, 1, 0xb56db6d5u},  {5, 2, 0x0a090257u},  {5, -2, 0x6506772bu},
-    {3, 3, 0x6dd1e5a9u},  {3, -3, 0x2ac464a1u},
-};
-
-enum { TSR_QUICK_STEPS = 43 };
-TSR_TABLE(uint8_t, tsr_quick_steps, TSR_QUICK_STEPS, 1, 1, 2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5,
-          5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 6);
-
-/* A chance that follows its first bits faster than tsr_adapt_chance does. */
 TSR_HD void tsr_adapt_quick(struct tsr_chance *chance, uint32_t bit)
 {
-    const int seen = chance->seen, r = TSR_AT(tsr_quick_steps)[seen];
-    chance->seen = (uint8_t)(seen + (seen < TSR_QUICK_STEPS - 1));
-    if (bit == 0)
-        chance->zero = (uint16_t)(chance->zero + ((65504u - chance->zero) >> r));
-    else
-        chance->zero = (uint16_t)(chance->zero - ((chance->zero - 32u) >> r));
+    tsr_adapt_quickly(&chance->zero, &chance->seen, TSR_QUICK_STEPS - 1, bit);
 }
 
 TSR_HD_INLINE bool tsr_drawn_reads(const enum tsr_drawn_way way)
 {
-    return way == TSR_DRAWN_READS || way == TSR_DRAWN_READS_BLEND;
+    return way == TSR_DRAWN_READS || way == TSR_DRAWN_READS_BLEND || way == TSR_DRAWN_READS_TWO;
 }
 
 TSR_HD_INLINE bool tsr_drawn_blends(const enum tsr_drawn_way way)
 {
     return way == TSR_DRAWN_READS_BLEND || way == TSR_DRAWN_WRITES_BLEND;
+}
+
+TSR_HD_INLINE bool tsr_drawn_is_of_two(const enum tsr_drawn_way way)
+{
+    return way == TSR_DRAWN_READS_TWO || way == TSR_DRAWN_WRITES_TWO;
 }
 
 TSR_HD_INLINE uint32_t tsr_drawn_bit(struct tsr_drawn *d, uint32_t zero, uint32_t bit, const enum tsr_drawn_way way)
@@ -177,8 +171,13 @@ TSR_HD int tsr_drawn_slot_bits(int32_t width, int32_t height)
 TSR_HD void tsr_drawn_begin_chances(struct tsr_drawn *d)
 {
     struct tsr_drawn_chances *c = d->chances;
-    tsr_init_chances(&c->flat, (size_t)(c->value_after - &c->flat));
-    if (d->kind >= TSR_DRAWN_BY_BLEND) {
+    if (d->kind == TSR_DRAWN_OF_TWO) {
+        tsr_init_chances(c->flat, (size_t)(c->right - c->flat));
+        tsr_mix_begin(&c->mix);
+        return;
+    }
+    tsr_init_chances(c->flat, (size_t)(c->value_after - c->flat));
+    if (d->kind == TSR_DRAWN_BY_BLEND || d->kind == TSR_DRAWN_BY_BLEND_ALONE) {
         d->least = d->kind == TSR_DRAWN_BY_BLEND ? 24576 : 57344;
         tsr_init_chances(c->value_after, sizeof c->blend / sizeof(struct tsr_chance));
     } else if (d->value_bits <= 8) {
@@ -191,7 +190,7 @@ TSR_HD_INLINE void tsr_drawn_level_keys(struct tsr_drawn *d, int32_t column, int
                                         uint32_t sum[TSR_DRAWN_GROUP])
 {
     for (int i = first; i < end; i++) {
-        const struct tsr_drawn_place p = tsr_drawn_places[i];
+        const struct tsr_place p = tsr_places[i];
         const uint16_t *const from = d->row[p.up] + column + p.right;
         for (int k = 0; k < TSR_DRAWN_GROUP; k++) sum[k] += p.factor * from[k];
     }
@@ -199,17 +198,18 @@ TSR_HD_INLINE void tsr_drawn_level_keys(struct tsr_drawn *d, int32_t column, int
 }
 
 /* The keys of a group of samples, without those of their own row, which come first in each level. */
-TSR_HD_INLINE void tsr_drawn_keys(struct tsr_drawn *d, int32_t column)
+TSR_HD_INLINE void tsr_drawn_keys(struct tsr_drawn *d, int32_t column, const enum tsr_drawn_way way)
 {
     uint32_t sum[TSR_DRAWN_GROUP] = {0};
-    tsr_drawn_level_keys(d, column, 0, 2, 10, sum);
-    tsr_drawn_level_keys(d, column, 1, 12, 20, sum);
-    tsr_drawn_level_keys(d, column, 2, 20, TSR_DRAWN_PLACES, sum);
+    const int two = tsr_drawn_is_of_two(way);
+    if (two) tsr_drawn_level_keys(d, column, 0, 2, 5, sum);
+    tsr_drawn_level_keys(d, column, two, two ? 5 : 2, 10, sum);
+    tsr_drawn_level_keys(d, column, two + 1, 12, 20, sum);
+    if (two) tsr_drawn_level_keys(d, column, 3, 20, 31, sum);
+    tsr_drawn_level_keys(d, column, two ? 4 : 2, two ? 31 : 20, 42, sum);
+    if (two) tsr_drawn_level_keys(d, column, 4, 44, 48, sum);
+    if (two) tsr_drawn_level_keys(d, column, 5, 48, TSR_PLACES, sum);
 }
-
-struct tsr_drawn_around {
-    uint32_t w, n, nw, ne, ww, nn, median;
-};
 
 TSR_HD_INLINE struct tsr_drawn_around tsr_drawn_around(const struct tsr_drawn *d, int32_t c)
 {
@@ -250,7 +250,7 @@ TSR_HD_INLINE bool tsr_drawn_remembered(struct tsr_drawn *d, struct tsr_drawn_sl
     struct tsr_chance *const general =
         &d->chances->right[((count * TSR_DRAWN_LEVELS + (uint32_t)level) * 8 + same) * 2 + simple];
     if (s->right.seen == 0) s->right.zero = general->zero;
-    const uint32_t zero = s->right.seen < 2 ? general->zero : s->right.zero;
+    const uint32_t zero = s->right.seen < 2 ? general->zero : (3u * s->right.zero + general->zero) / 4;
     if (tsr_drawn_blends(way) && zero < d->least) {
         tsr_drawn_skip(unasked, general, &s->right, v);
         return false;
@@ -275,27 +275,6 @@ TSR_HD_INLINE void tsr_drawn_learn(struct tsr_drawn_slot *s, bool known, uint32_
         s->value = (uint16_t)sample;
         s->count = 1;
     }
-}
-
-/* How the neighbours of a sample are equal. */
-struct tsr_drawn_equal {
-    uint32_t above, beside, pattern;
-    uint32_t first; /* bit k: candidate k is not equal to one before it */
-};
-
-TSR_HD_INLINE struct tsr_drawn_equal tsr_drawn_equal(struct tsr_drawn_around a)
-{
-    const uint32_t w_n = a.w == a.n, w_nw = a.w == a.nw, w_ne = a.w == a.ne, w_ww = a.w == a.ww, w_nn = a.w == a.nn,
-                   n_nw = a.n == a.nw, n_ne = a.n == a.ne, n_nn = a.n == a.nn, nw_ne = a.nw == a.ne,
-                   ww_nw = a.ww == a.nw, ww_n = a.ww == a.n;
-    const uint32_t again = w_n << 1 | (w_nw | n_nw) << 2 | (w_ne | n_ne | nw_ne) << 3 |
-                           (w_ww | ww_n | ww_nw | (uint32_t)(a.ww == a.ne)) << 4 |
-                           (w_nn | n_nn | (uint32_t)((a.nw == a.nn) | (a.ne == a.nn) | (a.ww == a.nn))) << 5;
-    struct tsr_drawn_equal e = {n_nw | n_ne << 1 | nw_ne << 2, w_n | w_nw << 1 | w_ne << 2 | w_ww << 3, 0, 0};
-    e.pattern = e.above | n_nn << 3 | e.beside << 4 | ww_nw << 8 | ww_n << 9 | w_nn << 10;
-    const bool differ = (e.above | (e.beside & 7)) == 0;
-    e.first = ~again & (differ ? 15 : 63);
-    return e;
 }
 
 /* Asks whether a sample, in column c, is one of its neighbours, of which it is not the one that was remembered. Returns
@@ -440,22 +419,72 @@ TSR_HD_INLINE uint32_t tsr_drawn_escape(struct tsr_drawn *d, int32_t c, struct t
 }
 
 /* Completes the keys of the sample in column c, k of its group, by those of its own row, and mixes them. */
-TSR_HD_INLINE void tsr_drawn_hash(struct tsr_drawn *d, int32_t c, int k)
+TSR_HD_INLINE void tsr_drawn_hash(struct tsr_drawn *d, int32_t c, int k, const enum tsr_drawn_way way)
 {
+    const bool two = tsr_drawn_is_of_two(way);
     const uint16_t *const row = d->row[0] + c;
-    const uint32_t near = row[-1] * tsr_drawn_places[0].factor + row[-2] * tsr_drawn_places[1].factor,
-                   wide = near + row[-3] * tsr_drawn_places[10].factor + row[-4] * tsr_drawn_places[11].factor;
-    for (int level = 0; level < TSR_DRAWN_LEVELS; level++) {
-        uint32_t h = (d->key[level][k] + (level == 0 ? near : wide)) * 0x85ebca6bu;
+    const uint32_t near = row[-1] * tsr_places[0].factor + row[-2] * tsr_places[1].factor,
+                   wide = near + row[-3] * tsr_places[10].factor + row[-4] * tsr_places[11].factor,
+                   wider = wide + row[-5] * tsr_places[42].factor + row[-6] * tsr_places[43].factor;
+    for (int level = 0; level < (two ? TSR_MIX_CHANCES : TSR_DRAWN_LEVELS); level++) {
+        const uint32_t own = level <= two ? near : level < 4 ? wide : wider;
+        uint32_t h = (d->key[level][k] + own) * 0x85ebca6bu;
         h ^= h >> 15;
         d->key[level][k] = h * 0x2c1b3c6du;
     }
+}
+
+/* Takes the chances of a sample of two values for the mix. Returns which of its sets by memory is asked. */
+TSR_HD_INLINE uint32_t tsr_drawn_look_up(struct tsr_drawn *d, int k, struct tsr_drawn_bit_slot *slot[TSR_MIX_CHANCES])
+{
+    int known = 0; /* levels up to the widest one that is known */
+    for (int level = 0; level < TSR_MIX_CHANCES; level++) {
+        const uint32_t h = d->key[level][k];
+        struct tsr_drawn_bit_slot *const s = &d->bit_slot[level][h >> (32 - d->slot_bits)];
+        if ((s->seen > 0) & (s->check == (h & 255)))
+            known = level + 1;
+        else
+            *s = (struct tsr_drawn_bit_slot){32768, 0, (uint8_t)h};
+        d->mix.input[level] = tsr_mix_odds(s->zero);
+        slot[level] = s;
+    }
+    if (known == 0) return 0;
+    const struct tsr_drawn_bit_slot *const widest = slot[known - 1], *const below = known > 1 ? slot[known - 2] : NULL;
+    const uint32_t seen = widest->seen < 2    ? 1
+                          : widest->seen < 4  ? 2
+                          : widest->seen < 10 ? 3
+                                              : 4,
+                   agrees = !below || (widest->zero > 32768) != (below->zero > 32768) ? 0
+                            : below->seen < 3                                         ? 1
+                                                                                      : 2;
+    return ((uint32_t)known * 5 + seen) * 3 + agrees;
+}
+
+/* The sample in column c, k of its group, of two values. */
+TSR_HD_INLINE uint32_t tsr_drawn_of_two(struct tsr_drawn *d, int32_t c, int k, uint32_t sample,
+                                        const enum tsr_drawn_way way)
+{
+    struct tsr_drawn_bit_slot *slot[TSR_MIX_CHANCES];
+    if (tsr_drawn_reads(way)) tsr_drawn_hash(d, c, k, way);
+    const uint32_t by_memory = tsr_drawn_look_up(d, k, slot);
+    const uint16_t *const row = d->row[0] + c, *const above = d->row[1] + c, *const top = d->row[2] + c;
+    const uint32_t by_place = row[-1] | (uint32_t)row[-2] << 1 | (uint32_t)above[0] << 2 | (uint32_t)above[-1] << 3 |
+                              (uint32_t)above[1] << 4 | (uint32_t)above[-2] << 5 | (uint32_t)above[2] << 6 |
+                              (uint32_t)top[0] << 7 | (uint32_t)top[-1] << 8 | (uint32_t)top[1] << 9;
+    const uint32_t zero =
+        tsr_mix_expect(&d->mix, &d->chances->mix.by_memory[by_memory], &d->chances->mix.by_place[by_place]);
+    sample = tsr_drawn_bit(d, zero, sample, way);
+    tsr_mix_learn(&d->mix, sample);
+    for (int level = 0; level < TSR_MIX_CHANCES; level++)
+        tsr_adapt_quickly(&slot[level]->zero, &slot[level]->seen, TSR_DRAWN_BIT_SEEN, sample);
+    return sample;
 }
 
 /* The sample in column c, k of its group; d->range or more where it is invalid. */
 TSR_HD_INLINE uint32_t tsr_drawn_sample(struct tsr_drawn *d, int32_t c, int k, uint32_t sample,
                                         const enum tsr_drawn_way way)
 {
+    if (tsr_drawn_is_of_two(way)) return tsr_drawn_of_two(d, c, k, sample, way);
     struct tsr_drawn_around a = tsr_drawn_around(d, c);
     struct tsr_drawn_unasked_list unasked;
     unasked.count = 0;
@@ -467,7 +496,7 @@ TSR_HD_INLINE uint32_t tsr_drawn_sample(struct tsr_drawn *d, int32_t c, int k, u
     struct tsr_drawn_slot *slot[TSR_DRAWN_LEVELS];
     uint32_t check[TSR_DRAWN_LEVELS];
     bool known[TSR_DRAWN_LEVELS];
-    if (tsr_drawn_reads(way)) tsr_drawn_hash(d, c, k);
+    if (tsr_drawn_reads(way)) tsr_drawn_hash(d, c, k, way);
     for (int level = 0; level < TSR_DRAWN_LEVELS; level++) {
         const uint32_t h = d->key[level][k];
         slot[level] = &d->slot[level][h >> (32 - d->slot_bits)];
@@ -513,6 +542,9 @@ TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, cons
 {
     uint16_t *const row = d->row[0];
     const uint16_t above = d->row[1][0], error_above = d->error[1][0];
+    struct tsr_chance *const flat = d->chances->flat + 4 * d->blank;
+    uint32_t last = 0; /* the last two such bits */
+    d->blank = d->blank < TSR_DRAWN_BLANK ? d->blank + 1 : TSR_DRAWN_BLANK;
     for (int i = 1; i <= TSR_DRAWN_LEFT; i++) row[-i] = above;
     for (int i = 1; i <= 2; i++) d->error[0][-i] = error_above;
     if (tsr_drawn_blends(way)) tsr_blend_begin_row(&d->blend);
@@ -522,8 +554,8 @@ TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, cons
         if (tsr_drawn_is_flat(d, c, samples)) {
             uint32_t bit = 0;
             for (int k = 0; k < samples && !tsr_drawn_reads(way); k++) bit |= from[c + k] != w;
-            bit = tsr_drawn_bit(d, d->chances->flat.zero, bit, way);
-            tsr_adapt_quick(&d->chances->flat, bit);
+            bit = tsr_drawn_fine_bit(d, &flat[last], &d->chances->flat_coarse[last], bit, way);
+            last = (last << 1 | bit) & 3;
             for (int k = 0; k < samples && bit == 0; k++) {
                 row[c + k] = w;
                 d->error[0][c + k] = 0;
@@ -531,10 +563,11 @@ TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, cons
             }
             if (bit == 0) continue;
         }
-        tsr_drawn_keys(d, c);
+        d->blank = 0;
+        tsr_drawn_keys(d, c, way);
         if (!tsr_drawn_reads(way)) {
             for (int k = 0; k < samples; k++) row[c + k] = from[c + k];
-            for (int k = 0; k < TSR_DRAWN_GROUP; k++) tsr_drawn_hash(d, c + k, k);
+            for (int k = 0; k < TSR_DRAWN_GROUP; k++) tsr_drawn_hash(d, c + k, k, way);
         }
         for (int k = 0; k < samples; k++) {
             const uint32_t sample = tsr_drawn_sample(d, c + k, k, tsr_drawn_reads(way) ? 0 : from[c + k], way);

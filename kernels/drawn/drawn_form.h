@@ -12,6 +12,11 @@ static void *take(uint8_t **at, size_t bytes)
     return taken;
 }
 
+static bool is_by_blend(enum tsr_drawn_kind kind)
+{
+    return kind == TSR_DRAWN_BY_BLEND || kind == TSR_DRAWN_BY_BLEND_ALONE;
+}
+
 /* Lays the scratch of blends out. */
 static void take_blend(struct tsr_blend *blend, int32_t width, uint8_t **at)
 {
@@ -33,11 +38,14 @@ static void begin_tile(struct tsr_drawn *d, struct tsr_tile tile, enum tsr_drawn
     for (int i = 0; i < TSR_DRAWN_ROWS; i++)
         d->row[i] = (uint16_t *)take(&at, tsr_drawn_row_bytes(tile.width)) + TSR_DRAWN_LEFT;
     for (int i = 0; i < 2; i++) d->error[i] = (uint16_t *)take(&at, tsr_drawn_row_bytes(tile.width)) + TSR_DRAWN_LEFT;
-    for (int level = 0; level < TSR_DRAWN_LEVELS; level++)
+    for (int level = 0; level < TSR_DRAWN_LEVELS && kind != TSR_DRAWN_OF_TWO; level++)
         d->slot[level] = take(&at, sizeof(struct tsr_drawn_slot) << d->slot_bits);
+    for (int level = 0; level < TSR_MIX_CHANCES && kind == TSR_DRAWN_OF_TWO; level++)
+        d->bit_slot[level] = take(&at, sizeof(struct tsr_drawn_bit_slot) << d->slot_bits);
     memset(d->row[0] - TSR_DRAWN_LEFT, 0, (size_t)(at - (uint8_t *)(d->row[0] - TSR_DRAWN_LEFT)));
     d->chances = take(&at, sizeof *d->chances);
-    if (kind >= TSR_DRAWN_BY_BLEND) take_blend(&d->blend, tile.width, &at);
+    if (is_by_blend(kind)) take_blend(&d->blend, tile.width, &at);
+    d->mix.input[TSR_MIX_CHANCES] = TSR_MIX_CONSTANT;
     tsr_drawn_begin_chances(d);
 }
 
@@ -66,8 +74,10 @@ static size_t code_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t 
     if (capacity == 0) return 0;
     begin_tile(&d, tile, kind, scratch);
     d.writer = tsr_range_writer(payload, capacity);
-    tsr_range_put_even(&d.writer, (uint32_t)kind, 2);
-    if (kind >= TSR_DRAWN_BY_BLEND)
+    if (kind != TSR_DRAWN_OF_TWO) tsr_range_put_even(&d.writer, (uint32_t)kind, 2);
+    if (kind == TSR_DRAWN_OF_TWO)
+        code_rows(&d, samples, tile, TSR_DRAWN_WRITES_TWO);
+    else if (is_by_blend(kind))
         code_rows(&d, samples, tile, TSR_DRAWN_WRITES_BLEND);
     else
         code_rows(&d, samples, tile, TSR_DRAWN_WRITES);
@@ -113,9 +123,11 @@ static bool decode_tile(const uint8_t *payload, size_t size, uint32_t range, uin
                         void *scratch)
 {
     struct tsr_drawn d = {.range = range, .reader = tsr_range_reader(payload, size)};
-    begin_tile(&d, tile, (enum tsr_drawn_kind)tsr_range_get_even(&d.reader, 2), scratch);
-    return d.kind >= TSR_DRAWN_BY_BLEND ? decode_rows(&d, samples, tile, TSR_DRAWN_READS_BLEND)
-                                        : decode_rows(&d, samples, tile, TSR_DRAWN_READS);
+    const bool two = range == 2;
+    begin_tile(&d, tile, two ? TSR_DRAWN_OF_TWO : (enum tsr_drawn_kind)tsr_range_get_even(&d.reader, 2), scratch);
+    return two                   ? decode_rows(&d, samples, tile, TSR_DRAWN_READS_TWO)
+           : is_by_blend(d.kind) ? decode_rows(&d, samples, tile, TSR_DRAWN_READS_BLEND)
+                                 : decode_rows(&d, samples, tile, TSR_DRAWN_READS);
 }
 
 const struct tsr_drawn_form TSR_FORM = {code_tile, code_tile_both, decode_tile};

@@ -37,8 +37,8 @@ static uint8_t *room_of(const struct drawn_work *work, struct tsr_tile tile, int
     return (uint8_t *)work->space->symbols.value + SAMPLE_BYTES * before + (size_t)plane * *room;
 }
 
-/* Codes a piece by residuals or by values, as its range says; else both ways at once, of which the shorter one stays.
- * *others: see tsr_code_drawn_tile. Returns its bytes; 0: it has no room. */
+/* Codes a piece of two values, or by residuals or by values, as its range says; else both ways at once, of which the
+ * shorter one stays. *others: see tsr_code_drawn_tile. Returns its bytes; 0: it has no room. */
 static size_t code_plainly(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *bytes, size_t most,
                            size_t room, uint32_t *others, void *scratch)
 {
@@ -48,7 +48,7 @@ static size_t code_plainly(const uint16_t *samples, struct tsr_tile tile, uint32
     if (both)
         size =
             tsr_code_drawn_tile_both(samples, tile, range, bytes, room < 2 * most ? room : 2 * most, others, scratch);
-    const int kind = range > FEW_VALUES ? TSR_DRAWN_BY_RESIDUAL : TSR_DRAWN_BY_VALUE;
+    const int kind = range == 2 ? TSR_DRAWN_OF_TWO : range > FEW_VALUES ? TSR_DRAWN_BY_RESIDUAL : TSR_DRAWN_BY_VALUE;
     return size > 0 ? size : tsr_code_drawn_tile(samples, tile, range, kind, bytes, most, others, scratch);
 }
 

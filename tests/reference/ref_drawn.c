@@ -17,11 +17,19 @@ struct drawn {
     unsigned way, s, b;
     uint16_t *x, *errors;
     uint32_t row, column; /* of the sample that is decoded */
-    uint32_t factor[42];
-    struct slot *memory[3];
-    struct ref_chance flat, *general, *coarse, *different, *pattern, *value, *after;
+    uint32_t factor[62];
+    unsigned blank, last; /* 3 */
+    struct slot *memory[6];
+    struct set *sets[2]; /* 8 */
+    struct ref_chance flat[64], flatter[4], *general, *coarse, *different, *pattern, *value, *after;
     struct ref_chance residual[16][160];
     struct blend *blend; /* 7: of ways 2 and 3 */
+};
+
+/* 8: seven weights, and bits that they have learnt from. */
+struct set {
+    int64_t weight[7];
+    unsigned bits;
 };
 
 /* A question that was not asked (4): its two chances, and the value that it is about. */
@@ -50,11 +58,16 @@ static struct ref_chance *make_chances(size_t count)
 }
 
 /* 1: adapt, and quick bits. */
-static void adapt(struct ref_chance *chance, unsigned bit)
+static void adapt_up_to(struct ref_chance *chance, unsigned bit, unsigned most)
 {
     unsigned n = chance->n, r = n < 2 ? 1 : n < 4 ? 2 : n < 10 ? 3 : n < 21 ? 4 : n < 42 ? 5 : 6;
-    if (n < 42) chance->n++;
+    if (n < most) chance->n++;
     chance->z = (uint16_t)(bit ? chance->z - ((chance->z - 32) >> r) : chance->z + ((65504 - chance->z) >> r));
+}
+
+static void adapt(struct ref_chance *chance, unsigned bit)
+{
+    adapt_up_to(chance, bit, 42);
 }
 
 static unsigned bit_by(struct ref_coder *c, uint32_t z)
@@ -100,19 +113,20 @@ static uint32_t median(uint32_t w, uint32_t n, uint32_t nw)
     return (uint32_t)(sum < low ? low : sum > high ? high : sum);
 }
 
-/* 4: the places. */
-static const int8_t places[42][2] = {
-    {0, -1}, {0, -2}, {1, 0},  {1, -1}, {1, 1},  {1, -2}, {1, 2},  {2, 0},  {2, -1}, {2, 1},  {0, -3},
-    {0, -4}, {1, -3}, {1, 3},  {2, -2}, {2, 2},  {3, 0},  {3, -1}, {3, 1},  {4, 0},  {3, -2}, {3, 2},
-    {4, -1}, {4, 1},  {5, 0},  {5, 1},  {5, -1}, {6, 0},  {1, 4},  {1, -4}, {2, -3}, {2, 3},  {4, 2},
-    {4, -2}, {6, 1},  {6, -1}, {7, 0},  {7, 1},  {5, 2},  {5, -2}, {3, 3},  {3, -3},
+/* 4 and 8: the places. */
+static const int8_t places[62][2] = {
+    {0, -1}, {0, -2}, {1, 0},  {1, -1}, {1, 1},  {1, -2}, {1, 2}, {2, 0},  {2, -1}, {2, 1},  {0, -3}, {0, -4}, {1, -3},
+    {1, 3},  {2, -2}, {2, 2},  {3, 0},  {3, -1}, {3, 1},  {4, 0}, {3, -2}, {3, 2},  {4, -1}, {4, 1},  {5, 0},  {5, 1},
+    {5, -1}, {6, 0},  {1, 4},  {1, -4}, {2, -3}, {2, 3},  {4, 2}, {4, -2}, {6, 1},  {6, -1}, {7, 0},  {7, 1},  {5, 2},
+    {5, -2}, {3, 3},  {3, -3}, {0, -5}, {0, -6}, {1, 5},  {2, 4}, {2, -4}, {3, 4},  {3, -4}, {6, 2},  {6, -2}, {7, -1},
+    {7, 2},  {7, -2}, {4, 3},  {4, -3}, {5, 3},  {5, -3}, {6, 3}, {7, 3},  {1, -5}, {2, -5},
 };
 
 static struct slot *find_slot(struct drawn *d, unsigned level, uint8_t *check)
 {
-    static const unsigned counts[3] = {10, 20, 42};
-    uint32_t key = 0;
-    for (unsigned i = 0; i < counts[level]; i++) key += d->factor[i] * at(d, d->x, places[i][0], places[i][1]);
+    static const unsigned counts[3] = {10, 20, 42}, of_two[6] = {5, 10, 20, 31, 48, 62};
+    uint32_t key = 0, end = d->range == 2 ? of_two[level] : counts[level];
+    for (unsigned i = 0; i < end; i++) key += d->factor[i] * at(d, d->x, places[i][0], places[i][1]);
     uint32_t h = key * 0x85ebca6bu, g = h ^ (h >> 15), f = g * 0x2c1b3c6du;
     *check = (uint8_t)f;
     return &d->memory[level][f >> (32 - d->s)];
@@ -338,7 +352,7 @@ static bool read_sample(struct drawn *d)
         unsigned simple = a.w == a.n && a.n == a.nw && a.nw == a.ne, count = s->count < 15 ? s->count : 15;
         struct ref_chance *general = &d->general[((count * 3 + (unsigned)level) * 8 + same) * 2 + simple];
         if (s->right.n == 0) s->right.z = general->z;
-        uint32_t z = s->right.n < 2 ? general->z : s->right.z;
+        uint32_t z = s->right.n < 2 ? general->z : (3u * s->right.z + general->z) / 4;
         if (is_asked(d, z)) {
             unsigned bit = bit_by(&d->c, z);
             adapt(general, bit);
@@ -372,8 +386,75 @@ static bool read_sample(struct drawn *d)
     return true;
 }
 
+/* 8 */
+static int64_t log_of(uint32_t v)
+{
+    unsigned l = ref_bit_count(v) - 1;
+    return 256 * ((int64_t)l - 1) + (256 * (int64_t)v >> l);
+}
+
+static int64_t chance_of(int64_t y)
+{
+    int64_t t = y < 0 ? -y : y;
+    if (t > 3071) t = 3071;
+    int64_t q = (1 << 24) / (256 + ((256 + t % 256) << t / 256));
+    return y < 0 ? q : 65536 - q;
+}
+
+static int64_t clamp(int64_t v, int64_t most)
+{
+    return v < -most ? -most : v > most ? most : v;
+}
+
+static void learn_set(struct set *set, const int64_t t[7], int64_t y, unsigned bit)
+{
+    unsigned f = set->bits < 200 ? 13 : 14;
+    int64_t e = bit ? -chance_of(y) : 65536 - chance_of(y);
+    for (unsigned i = 0; i < 7; i++)
+        set->weight[i] = clamp(set->weight[i] + ((e * t[i] + ((int64_t)1 << (f - 1))) >> f), 1 << 20);
+    set->bits++;
+}
+
+static void read_of_two(struct drawn *d)
+{
+    struct slot *slot[6];
+    int64_t t[7] = {0, 0, 0, 0, 0, 0, 256}, y[2] = {0, 0};
+    unsigned k = 0, number[2] = {0, 0};
+    for (unsigned l = 0; l < 6; l++) {
+        uint8_t check;
+        slot[l] = find_slot(d, l, &check);
+        if (slot[l]->right.n == 0 || slot[l]->check != check)
+            *slot[l] = (struct slot){0, check, 0, {32768, 0}};
+        else
+            k = l + 1;
+        t[l] = log_of(slot[l]->right.z) - log_of(65536u - slot[l]->right.z);
+    }
+    if (k > 0) {
+        const struct ref_chance *high = &slot[k - 1]->right, *low = k > 1 ? &slot[k - 2]->right : NULL;
+        unsigned m = high->n < 2 ? 1 : high->n < 4 ? 2 : high->n < 10 ? 3 : 4, a = 0;
+        if (low && (high->z > 32768) == (low->z > 32768)) a = low->n < 3 ? 1 : 2;
+        number[0] = 15 * k + 3 * m + a;
+    }
+    for (unsigned i = 0; i < 10; i++) number[1] += at(d, d->x, places[i][0], places[i][1]) << i;
+    for (unsigned s = 0; s < 2; s++) {
+        for (unsigned i = 0; i < 7; i++) y[s] += d->sets[s][number[s]].weight[i] * t[i];
+        y[s] = clamp(y[s] >> 16, 3071);
+    }
+    unsigned bit = bit_by(&d->c, (uint32_t)chance_of((y[0] + y[1]) >> 1));
+    for (unsigned s = 0; s < 2; s++) learn_set(&d->sets[s][number[s]], t, y[s], bit);
+    for (unsigned l = 0; l < 6; l++) adapt_up_to(&slot[l]->right, bit, 41);
+    d->x[(size_t)d->row * d->width + d->column] = (uint16_t)bit;
+}
+
 /* 3 */
-static bool read_group(struct drawn *d, uint32_t c)
+static bool read_flat_bit(struct drawn *d)
+{
+    unsigned bit = fine_bit(d, &d->flat[4 * d->blank + d->last], &d->flatter[d->last]);
+    d->last = (2 * d->last + bit) % 4;
+    return bit == 0;
+}
+
+static bool read_group(struct drawn *d, uint32_t c, bool *copied)
 {
     uint32_t end = c + 16 < d->width ? c + 16 : d->width;
     d->column = c;
@@ -381,19 +462,47 @@ static bool read_group(struct drawn *d, uint32_t c)
     bool flat = w == at(d, d->x, 0, -2);
     for (int k = -1; k <= (int)(end - c); k++)
         if (at(d, d->x, 1, k) != w) flat = false;
-    if (flat && quick_bit(d, &d->flat) == 0) {
+    *copied = flat && read_flat_bit(d);
+    if (*copied) {
         for (; d->column < end; d->column++) d->x[(size_t)d->row * d->width + d->column] = (uint16_t)w;
         return true;
     }
-    for (; d->column < end; d->column++)
-        if (!read_sample(d)) return false;
+    for (; d->column < end; d->column++) {
+        if (d->range == 2)
+            read_of_two(d);
+        else if (!read_sample(d))
+            return false;
+    }
     return true;
+}
+
+static bool read_row(struct drawn *d)
+{
+    unsigned blank = d->blank < 15 ? d->blank + 1 : 15;
+    d->last = 0;
+    for (uint32_t c = 0; c < d->width; c += 16) {
+        bool copied;
+        if (!read_group(d, c, &copied)) return false;
+        if (!copied) blank = 0;
+    }
+    d->blank = blank;
+    return true;
+}
+
+static void begin_two(struct drawn *d)
+{
+    static const unsigned counts[2] = {105, 1024};
+    for (unsigned l = 0; l < 6; l++) d->memory[l] = ref_alloc((size_t)1 << d->s, sizeof *d->memory[l]);
+    for (unsigned s = 0; s < 2; s++) {
+        d->sets[s] = ref_alloc(counts[s], sizeof *d->sets[s]);
+        for (unsigned i = 0; i < 6 * counts[s]; i++) d->sets[s][i / 6].weight[i % 6] = 30000;
+    }
 }
 
 static void begin(struct drawn *d)
 {
     uint32_t q = 0x9e3779b1u;
-    for (unsigned i = 0; i < 42; i++) {
+    for (unsigned i = 0; i < 62; i++) {
         d->factor[i] = q | 1;
         q *= 0x9e3779b1u;
         q ^= q >> 15;
@@ -401,8 +510,12 @@ static void begin(struct drawn *d)
     unsigned bits = ref_bit_count(d->width * d->height);
     d->s = bits < 10 ? 8 : bits > 18 ? 16 : bits - 2;
     d->b = ref_bit_count(d->range - 1);
+    for (unsigned i = 0; i < 64; i++) d->flat[i].z = d->flatter[i % 4].z = 32768;
+    if (d->range == 2) {
+        begin_two(d);
+        return;
+    }
     for (unsigned l = 0; l < 3; l++) d->memory[l] = ref_alloc((size_t)1 << d->s, sizeof *d->memory[l]);
-    d->flat.z = 32768;
     for (unsigned i = 0; i < 16 * 160; i++) d->residual[i / 160][i % 160].z = 32768;
     d->general = make_chances(16 * 3 * 8 * 2);
     d->coarse = make_chances(16 * 8 * 2 * 8);
@@ -430,11 +543,10 @@ bool ref_drawn_tile(const struct ref_plane_model *plane, uint32_t width, uint32_
     d->range = plane->range;
     d->x = x;
     for (unsigned i = 0; i < 4; i++) ref_next_byte(&d->c);
-    d->way = ref_even(&d->c, 2);
+    if (d->range != 2) d->way = ref_even(&d->c, 2);
     begin(d);
     for (d->row = 0; d->row < height; d->row++)
-        for (uint32_t c = 0; c < width; c += 16)
-            if (!read_group(d, c)) return false;
+        if (!read_row(d)) return false;
     if (d->c.bad) return ref_fail("a drawn piece is too short");
     return ref_left(&d->c.b) == 0 || ref_fail("a drawn piece is too long");
 }

@@ -86,7 +86,7 @@ TEST(tiles)
     for (int n = 0; n < 1500; n++) {
         const struct tsr_tile tile = random_tile(&r);
         const uint32_t range = random_range(&r);
-        const enum tsr_drawn_kind kind = rng_below(&r, TSR_DRAWN_KINDS);
+        const enum tsr_drawn_kind kind = range == 2 ? TSR_DRAWN_OF_TWO : rng_below(&r, TSR_DRAWN_OF_TWO);
         uint32_t others, same_others;
         void *const scratch = must(malloc(tsr_drawn_scratch_bytes(tile.width, tile.height)));
         fill(&r, tile, range, n % CONTENTS);
