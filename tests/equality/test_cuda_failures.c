@@ -65,8 +65,8 @@ static void fill_steps(struct rng *r, const struct tsr_image *image, uint32_t fr
     }
 }
 
-/* Adds two steps: encoding, and decoding the result. The frames are two of more: the CPU engine would try a small one that
- * is alone in its file as a drawing. */
+/* Adds two steps: encoding, and decoding the result. The frames are two of more: the CPU engine would try a small one
+ * that is alone in its file as a drawing. */
 static void add_steps(struct scenario *scenario, struct tsr_image image, struct tsr_coding coding, uint32_t frames,
                       bool damage)
 {
