@@ -109,6 +109,7 @@ void print_json_joined(const char *first, cJSON *rest)
 {
     char *const second = json_text(rest);
     if (first && second) printf("%.*s,%s\n", (int)strlen(first) - 1, first, second + 1);
+    fflush(stdout);
     free(second);
 }
 

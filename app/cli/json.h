@@ -15,8 +15,8 @@ void print_json_to(FILE *to, cJSON *object);
 /* The object as text, to be freed; NULL: no memory. Frees the object. */
 char *json_text(cJSON *object);
 
-/* Prints an object whose first fields are a text by json_text and whose others are in rest, which is freed. It stays in
- * stdout's buffer. Both have fields. */
+/* Prints an object whose first fields are a text by json_text and whose others are in rest, which is freed. Both have
+ * fields. */
 void print_json_joined(const char *first, cJSON *rest);
 
 /* A number, or null where it does not apply. */

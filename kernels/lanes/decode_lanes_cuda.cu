@@ -343,7 +343,12 @@ uint32_t blocks_of(const tsr_cuda_decode_batch &b, const lane_policy &p)
  * with tables in global memory a batch of 15 MR slices of 256 x 256 takes 4.3 ms instead of 2.9. */
 cudaError_t choose_policy(const tsr_cuda_decode_batch &b, lane_policy &p)
 {
-    enum { SHARED_BYTES = 216 << 10, LEAST_ROOM = 6 << 10, SCHEDULERS = 4, BATCHES = TSR_DECODE_SLOTS };
+    enum {
+        SHARED_BYTES = 216 << 10,
+        LEAST_ROOM = 6 << 10,
+        SCHEDULERS = 4,
+        BATCHES = TSR_DECODE_SLOTS > 4 ? TSR_DECODE_SLOTS : 4
+    };
     unsigned processors;
     TSR_CUDA_TRY(tsr_device_processors(&processors));
     p.group = group_of(b);
