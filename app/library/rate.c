@@ -12,7 +12,6 @@
 #include "loss/levels.h"
 #include "loss/measure.h"
 #include "loss/range.h"
-#include "kernels/transform_plan.h"
 
 enum {
     TRIES_LIMIT = 11,         /* the coding that is written comes on top */
@@ -410,14 +409,34 @@ static enum tsr_status fail_size(const struct search *s, const struct result *re
                     name, (unsigned long long)s->limit, (unsigned long long)result->measure);
 }
 
-/* Searches once more, from the beginning, with what has changed in s->coding. */
-static enum tsr_status search_again(struct search *s, uint64_t lossless_bytes, struct tsr_coding *coding,
-                                    struct result *result, struct tsr_error *error)
+/* Of two results within the limit: the one that uses more of a size, or that is smaller. */
+static bool is_better(const struct search *s, const struct result *a, const struct result *b)
+{
+    return s->by_size ? a->bytes > b->bytes : a->bytes < b->bytes;
+}
+
+/* Searches once more, from q on, with what has changed in s->coding. */
+static enum tsr_status search_again(struct search *s, int64_t q, struct tsr_coding *coding, struct result *result,
+                                    struct tsr_error *error)
 {
     const int tries = s->tries;
     s->tries = 0;
-    TSR_TRY(search(s, first_q(s, lossless_bytes), coding, result, error));
+    TSR_TRY(search(s, q, coding, result, error));
     s->tries += tries;
+    return TSR_OK;
+}
+
+/* The same with another choice of DC planes and predicted tiles; the better result is kept. */
+static enum tsr_status try_choice(struct search *s, uint16_t dc_choice, int64_t q, struct tsr_coding *coding,
+                                  struct result *result, struct tsr_error *error)
+{
+    struct tsr_coding other;
+    struct result found;
+    s->coding.dc_choice = dc_choice;
+    TSR_TRY(search_again(s, q, &other, &found, error));
+    if (!found.good || (result->good && !is_better(s, &found, result))) return TSR_OK;
+    *coding = other;
+    *result = found;
     return TSR_OK;
 }
 
@@ -433,15 +452,8 @@ static bool may_be_smaller(const struct search *s, const struct tsr_coding *codi
 static enum tsr_status try_without_tune(struct search *s, struct tsr_coding *coding, struct result *result,
                                         struct tsr_error *error)
 {
-    struct tsr_coding other;
-    struct result plain;
     s->coding.tune = TSR_TUNE_PSNR;
-    s->coding.dc_choice = 0;
-    TSR_TRY(search_again(s, 0, &other, &plain, error));
-    if (!plain.good || plain.bytes >= result->bytes) return TSR_OK;
-    *coding = other;
-    *result = plain;
-    return TSR_OK;
+    return try_choice(s, 0, first_q(s, 0), coding, result, error);
 }
 
 static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lossless, bool either_tune,
@@ -455,17 +467,15 @@ static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lo
     }
     const uint64_t lossless_bytes = result.measure;
     TSR_TRY(search(s, first_q(s, lossless_bytes), coding, &result, error));
-    /* DC planes have one step in a whole frame (FORMAT.md 8.9): without them, and without predicted
-     * tiles, codings lie nearer to each other. */
     if (!result.near && !s->by_level && (tsr_may_have_dc_planes(&s->coding) || tsr_may_have_intra(&s->coding))) {
-        struct tsr_coding other;
-        struct result apart;
-        s->coding.dc_choice = TSR_NO_DC_PLANES;
-        TSR_TRY(search_again(s, lossless_bytes, &other, &apart, error));
-        if (apart.good && (!result.good || apart.measure > result.measure)) {
-            *coding = other;
-            result = apart;
-        }
+        /* What is coded how was chosen at the first step that was tried, which may be far from the one that was found. */
+        const int32_t lowest = tsr_lowest_qp(s->pristine->image.bits_stored), chosen_at = s->coding.dc_choice - TSR_DC_CHOICE;
+        const int64_t found = coding->qp_eighths - lowest;
+        if (result.good && llabs(coding->qp_eighths - chosen_at) > TSR_QP_UNIT)
+            TSR_TRY(try_choice(s, 0, found, coding, &result, error));
+        /* DC planes have one step in a whole frame (FORMAT.md 8.9): without them, and without predicted tiles, codings
+         * lie nearer to each other. */
+        if (!result.near) TSR_TRY(try_choice(s, TSR_NO_DC_PLANES, first_q(s, lossless_bytes), coding, &result, error));
     }
     if (s->by_size && !result.near) return fail_size(s, &result, error);
     if (either_tune && may_be_smaller(s, coding, &result)) TSR_TRY(try_without_tune(s, coding, &result, error));

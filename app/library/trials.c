@@ -22,9 +22,10 @@
 
 bool tsr_is_sparse(const struct tsr_image *image, uint32_t frames, const struct tsr_coding *coding, uint64_t bytes)
 {
-    enum { FILE_BYTES = 256, FRAME_BYTES = 32, SAMPLES = 64, SAMPLES_BYTES = 3 }; /* 3/8 bit a sample */
+    enum { FILE_BYTES = 256, FRAME_BYTES = 32, SAMPLES = 64 };
     const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * frames;
-    return !coding->lossy && bytes <= FILE_BYTES + (uint64_t)FRAME_BYTES * frames + samples / SAMPLES * SAMPLES_BYTES;
+    const uint64_t most = coding->effort >= 8 ? 8 : 3; /* bytes for 64 samples: a bit a sample, or 3/8 */
+    return !coding->lossy && bytes <= FILE_BYTES + (uint64_t)FRAME_BYTES * frames + samples / SAMPLES * most;
 }
 
 /* Whether frames of an image become the same bytes by codings that differ in effort and coder alone. */
@@ -43,11 +44,11 @@ static bool does_the_same(const struct tsr_image *image, const struct tsr_coding
            tsr_context_plan(one, a->coder, samples).period == tsr_context_plan(other, b->coder, samples).period;
 }
 
-/* Efforts 4, 6 and 8 save next to nothing on sparse images, and are tried by no effort: what they make counts only if
+/* Efforts 4 and 6 save next to nothing on sparse images, and are tried by no effort: what they make counts only if
  * it is what a lower one makes. */
 bool tsr_counts_sparse(int effort)
 {
-    return effort == 2 || effort % 2 == 1;
+    return effort != 4 && effort != 6;
 }
 
 static struct tsr_coding coding_at(const struct tsr_coding *told, enum tsr_coder asked, int effort)
