@@ -95,7 +95,7 @@ static void report_overshoot(const struct tsr_wanted *wanted, struct tsr_report 
         return;
     if (report->psnr_db > (double)wanted->target_value / 100 + 0.1)
         snprintf(report->reason, sizeof report->reason,
-                 "more than 0.1 dB over its PSNR: no coding that was tried is nearer");
+                 "more than 0.1 dB over its PSNR: no smaller coding that was tried is nearer");
 }
 
 enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr_written *written, const char *name,

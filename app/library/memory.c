@@ -87,6 +87,7 @@ static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_h
     if (image->bits_allocated == 1 || tsr_has_values(header)) /* a window over samples */
         bytes += tsr_raster_bytes(&original) + 2;
     if (!coding->lossy) return bytes;
+    if (input_bytes <= TSR_HELD_BYTES && !need->has_rasters) bytes += input_bytes; /* tsr_source_hold */
     const struct tsr_engine_ops *const ops = engine->ops; /* what is read again: a frame, from its payload */
     const struct tsr_kept_ranges *const kept = &header->kept;
     return bytes + ops->workspace_bytes(tsr_raster_bytes(image)) + tsr_frame_bound(image, kept) +

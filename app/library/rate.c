@@ -16,6 +16,7 @@
 enum {
     TRIES_LIMIT = 11,         /* the coding that is written comes on top */
     QP_NEAR = 3,              /* eighths: QPs so near to each other do for one file */
+    QP_FAR = 8,               /* QPs so far from each other may ask for other DC planes and tiles */
     QP_TRIES = 7,             /* after these, two QPs that are not neighbours will do */
     STEPS = 99 * TSR_QP_UNIT, /* q of the coarsest QP */
     LOG_SHIFT = 16            /* fraction bits of logarithms */
@@ -363,8 +364,10 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
     const int64_t near = asks_ssim(s) ? 1 : QP_NEAR;
     struct bracket b = {0};
     memset(best, 0, sizeof *best);
-    /* The error rises with the QP where all tries have their DCs coded in the same way. */
-    if (s->coding.dc_choice == 0) s->coding.dc_choice = (uint16_t)(TSR_DC_CHOICE + lowest + (int32_t)q);
+    /* The error rises with the QP where all tries have their DCs coded in the same way: as is best at the first step, or
+     * at the second one, where that is far from it. */
+    const bool chooses = s->coding.dc_choice == 0;
+    if (chooses) s->coding.dc_choice = (uint16_t)(TSR_DC_CHOICE + lowest + (int32_t)q);
     /* Two QPs next to each other, or two between which all is uneven. */
     while (s->tries < TRIES_LIMIT && !best->near) {
         struct tsr_coding coding = s->coding;
@@ -374,7 +377,12 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
         if (q == 0 && !b.finer.known) break;
         if (q == STEPS && !b.coarser.known) break;
         if (b.finer.known && b.coarser.known && (b.coarser.at - b.finer.at <= near || s->tries >= qp_tries)) break;
+        const int64_t last = q;
         q = next_q(s, &b);
+        if (chooses && s->tries == 1 && llabs(q - last) > QP_FAR) {
+            s->coding.dc_choice = (uint16_t)(TSR_DC_CHOICE + lowest + (int32_t)q);
+            b = (struct bracket){0};
+        }
     }
     if (!b.finer.known || !b.coarser.known || s->by_level) return TSR_OK;
     /* And both in one file. */
@@ -409,10 +417,12 @@ static enum tsr_status fail_size(const struct search *s, const struct result *re
                     name, (unsigned long long)s->limit, (unsigned long long)result->measure);
 }
 
-/* Of two results within the limit: the one that uses more of a size, or that is smaller. */
+/* Of two results within the limit: the one that uses more of a size, or that is smaller. What is near a PSNR may take
+ * a third more than what is not. */
 static bool is_better(const struct search *s, const struct result *a, const struct result *b)
 {
-    return s->by_size ? a->bytes > b->bytes : a->bytes < b->bytes;
+    const uint64_t a_bytes = b->near < a->near ? a->bytes - a->bytes / 4 : a->bytes;
+    return s->by_size ? a->bytes > b->bytes : a_bytes < b->bytes;
 }
 
 /* Searches once more, from q on, with what has changed in s->coding. */
@@ -467,16 +477,10 @@ static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lo
     }
     const uint64_t lossless_bytes = result.measure;
     TSR_TRY(search(s, first_q(s, lossless_bytes), coding, &result, error));
-    if (!result.near && !s->by_level && (tsr_may_have_dc_planes(&s->coding) || tsr_may_have_intra(&s->coding))) {
-        /* What is coded how was chosen at the first step that was tried, which may be far from the one that was found. */
-        const int32_t lowest = tsr_lowest_qp(s->pristine->image.bits_stored), chosen_at = s->coding.dc_choice - TSR_DC_CHOICE;
-        const int64_t found = coding->qp_eighths - lowest;
-        if (result.good && llabs(coding->qp_eighths - chosen_at) > TSR_QP_UNIT)
-            TSR_TRY(try_choice(s, 0, found, coding, &result, error));
-        /* DC planes have one step in a whole frame (FORMAT.md 8.9): without them, and without predicted tiles, codings
-         * lie nearer to each other. */
-        if (!result.near) TSR_TRY(try_choice(s, TSR_NO_DC_PLANES, first_q(s, lossless_bytes), coding, &result, error));
-    }
+    /* DC planes have one step in a whole frame (FORMAT.md 8.9): without them, and without predicted tiles, codings lie
+     * nearer to each other. */
+    if (!result.near && !s->by_level && (tsr_may_have_dc_planes(&s->coding) || tsr_may_have_intra(&s->coding)))
+        TSR_TRY(try_choice(s, TSR_NO_DC_PLANES, first_q(s, lossless_bytes), coding, &result, error));
     if (s->by_size && !result.near) return fail_size(s, &result, error);
     if (either_tune && may_be_smaller(s, coding, &result)) TSR_TRY(try_without_tune(s, coding, &result, error));
     if (!result.good) *coding = *lossless;

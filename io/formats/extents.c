@@ -209,6 +209,8 @@ enum tsr_status tsr_source_splice(struct tsr_source *s, uint64_t first, struct t
                            "it ends before its last sample: %llu bytes of samples, %llu are there",
                            (unsigned long long)rasters, (unsigned long long)(first > size ? 0 : size - first));
     s->first = first;
+    s->input_has_rasters = s->samples == s->input && bits % 8 == 0 && tsr_frame_bits(image) % 8 == 0 &&
+                           !tsr_has_values(&s->header) && !(s->ops && s->ops->read_frame);
     if ((image->bits_allocated == 1 || tsr_has_values(&s->header)) &&
         !(s->window = malloc((size_t)(tsr_frame_bits(image) / 8 + 2))))
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame");

@@ -106,21 +106,43 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     return TSR_OK;
 }
 
+/* A frame's raster: where it lies, in memory; or in *room, which the caller frees. */
+static enum tsr_status view_frame(struct tsr_source *source, uint32_t frame, uint8_t **room, const uint8_t **raster,
+                                  struct tsr_error *error)
+{
+    const size_t bytes = tsr_raster_bytes(&source->header.image);
+    if (source->rasters && !source->units) { /* a unit has none */
+        *raster = source->rasters + frame * bytes;
+        return TSR_OK;
+    }
+    if (source->input_has_rasters)
+        return tsr_input_view(source->input, source->first + (uint64_t)bytes * frame, bytes, room, raster, error);
+    *raster = *room = malloc(bytes);
+    if (!*room) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", bytes);
+    return tsr_source_read_frame(source, frame, *room, error);
+}
+
 enum tsr_status tsr_source_visit(struct tsr_source *source,
                                  bool (*visit)(void *context, const struct tsr_image *image, const uint8_t *raster),
                                  void *context, struct tsr_error *error)
 {
     const struct tsr_image *const image = &source->header.image;
-    const size_t bytes = tsr_raster_bytes(image);
-    const uint8_t *const held = source->units ? NULL : source->rasters; /* a unit has none */
-    uint8_t *const raster = held ? NULL : malloc(bytes);
     enum tsr_status status = TSR_OK;
     bool goes_on = true;
-    if (!held && !raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", bytes);
     for (uint32_t frame = 0; frame < image->frames && goes_on && status == TSR_OK; frame++) {
-        if (raster) status = tsr_source_read_frame(source, frame, raster, error);
-        if (status == TSR_OK) goes_on = visit(context, image, raster ? raster : held + frame * bytes);
+        uint8_t *room = NULL;
+        const uint8_t *raster = NULL;
+        status = view_frame(source, frame, &room, &raster, error);
+        if (status == TSR_OK) goes_on = visit(context, image, raster);
+        free(room);
     }
-    free(raster);
     return status;
+}
+
+enum tsr_status tsr_source_hold(struct tsr_source *source, struct tsr_error *error)
+{
+    const uint64_t size = tsr_input_size(source->input);
+    const uint8_t *file;
+    if (!source->input_has_rasters || size > TSR_HELD_BYTES) return TSR_OK;
+    return tsr_input_hold(source->input, (size_t)size, &file, error);
 }

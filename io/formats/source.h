@@ -84,7 +84,8 @@ struct tsr_source {
     const uint8_t *rasters;
     struct tsr_input *samples;
     bool owns_samples;
-    uint64_t first;       /* byte of the first sample */
+    bool input_has_rasters; /* byte by byte, from the first sample on */
+    uint64_t first;         /* byte of the first sample */
     uint8_t *window;      /* bytes of a raster of single bits, before they are aligned; values, before they are split */
     void *held[2];        /* memory that is freed when the source is closed */
     const uint8_t *units; /* by frame, in memory of the source: 1: it is a unit (io/recipe/unit.h); NULL: none is */
@@ -164,6 +165,11 @@ enum tsr_status tsr_source_read_blob(struct tsr_source *source, enum tsr_blob bl
                                      size_t size, struct tsr_error *error);
 enum tsr_status tsr_source_read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster,
                                       struct tsr_error *error);
+
+/* Holds a small input, if its frames are as they lie there: what is read twice is read once. Errors: TSR_ERROR_READ,
+ * TSR_ERROR_LIMIT (memory). */
+enum { TSR_HELD_BYTES = 4 << 20 };
+enum tsr_status tsr_source_hold(struct tsr_source *source, struct tsr_error *error);
 
 /* Shows the raster of each frame, in their order, until visit returns false. Errors: those of read_frame,
  * TSR_ERROR_LIMIT (memory). */

@@ -110,13 +110,13 @@ uint32_t tsr_kept_stored(const struct tsr_header *header, struct tsr_stored_valu
 uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t whole)
 {
     const uint64_t ignored = counts->samples / IGNORED;
-    uint32_t low = 0, high = TSR_VALUE_COUNTS - 1;
+    uint32_t low = 0, high = whole;
     uint64_t below = counts->count[low], above = counts->count[high];
     if (counts->samples == 0) return whole;
     while (below <= ignored) below += counts->count[++low];
-    while (above <= ignored) above += counts->count[--high];
+    while (above <= ignored && high > 0) above += counts->count[--high];
     const uint32_t range = high > low ? high - low : 0;
-    return range < TSR_LEAST_RANGE ? TSR_LEAST_RANGE : range > whole ? whole : range;
+    return range < TSR_LEAST_RANGE ? TSR_LEAST_RANGE : range;
 }
 
 void tsr_add_counts(const struct tsr_image *image, const uint64_t counts[TSR_VALUE_COUNTS], uint32_t weight,
@@ -140,7 +140,7 @@ static uint64_t take_out(struct tsr_value_counts *counts, uint32_t value)
     return taken;
 }
 
-bool tsr_find_background(struct tsr_value_counts *counts, uint32_t *value)
+bool tsr_find_background(struct tsr_value_counts *counts, uint32_t whole, uint32_t *value)
 {
     const uint64_t least = counts->samples / BACKGROUND_SHARE;
     uint32_t low = 0, next;
@@ -149,7 +149,7 @@ bool tsr_find_background(struct tsr_value_counts *counts, uint32_t *value)
     if (counts->count[low] < least || counts->count[low] == counts->samples) return false;
     const uint64_t taken = take_out(counts, low);
     for (next = low + 1; counts->count[next] == 0;) next++;
-    const bool is_far = next - low > tsr_range_of_counts(counts, UINT16_MAX) / BACKGROUND_GAP;
+    const bool is_far = next - low > tsr_range_of_counts(counts, whole) / BACKGROUND_GAP;
     counts->count[low] = taken;
     counts->samples += taken;
     *value = low;
@@ -197,7 +197,8 @@ static void take_background_out(struct counting *c)
 {
     struct tsr_header *const header = &c->source->header;
     uint32_t value;
-    if (header->least_weight == 0 && tsr_has_own_range(&header->image) && tsr_find_background(c->own, &value) &&
+    if (header->least_weight == 0 && tsr_has_own_range(&header->image) &&
+        tsr_find_background(c->own, tsr_whole_range(&header->image), &value) &&
         tsr_keep_values(&header->kept, value, value, header->image.bits_stored))
         take_out(c->own, value);
 }
@@ -222,6 +223,7 @@ enum tsr_status tsr_look_at_values(struct tsr_source *source, struct tsr_values_
     const struct tsr_image *const image = &source->header.image;
     *found = (struct tsr_values_found){.range = tsr_whole_range(image)};
     if (!tsr_has_own_range(image) && source->header.kept.count == 0) return TSR_OK;
+    TSR_TRY(tsr_source_hold(source, error)); /* its frames are coded next */
     struct tsr_value_counts *const counts = calloc(1, sizeof *counts);
     if (!counts) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to count values");
     const enum tsr_status status = tsr_count_source(source, counts, error);

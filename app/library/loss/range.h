@@ -30,13 +30,13 @@ struct tsr_value_counts {
     uint64_t count[TSR_VALUE_COUNTS];
 };
 
-/* Largest less smallest value, without one sample of 10,000 at either end; 255 .. whole. */
+/* Largest less smallest value, without one sample of 10,000 at either end; at least 255. No value is above whole. */
 uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t whole);
 
 /* The value of a background that no file names: the lowest one, if it has at least 1/16 of the samples and all others
  * are at least 1/32 of their range above it. Such a value is outside of a scanner's circle, or of what a mask has left
  * of an image. False: there is none. Of images with a range of their own. */
-bool tsr_find_background(struct tsr_value_counts *counts, uint32_t *value);
+bool tsr_find_background(struct tsr_value_counts *counts, uint32_t whole, uint32_t *value);
 
 /* Adds the ranges that a caller names. name: of the file, for errors, which are those of struct tsr_data_source. */
 enum tsr_status tsr_keep_wanted(struct tsr_header *header, const struct tsr_stored_values *kept, uint32_t count,
