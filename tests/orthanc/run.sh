@@ -52,14 +52,16 @@ there=$out/$release
 trap 'rm -rf "$there"' EXIT
 # shellcheck disable=SC2086 # patterns
 depends=$(sh "$root/tests/packages/depends.sh" $packages | tr '\n' ,)
-sh "$root/tests/packages/unpack.sh" "$out/$release.tar" "$there" "$release" --variant=apt --include="${depends}orthanc-dicomweb,dcmtk,python3"
+sh "$root/tests/packages/unpack.sh" "$out/$release.tar" "$there" "$release" --variant=apt --include="${depends}orthanc-dicomweb,dcmtk,mount,python3"
 mkdir "$there/packages"
 # shellcheck disable=SC2086 # patterns
 cp $packages "$there/packages/"
 chroot "$there" sh -c 'dpkg -i /packages/*.deb' >"$out/$release.log" 2>&1 || { tail "$out/$release.log"; echo "FAILED: the packages cannot be installed in $release"; exit 1; }
+echo "$release: $(chroot "$there" dpkg-query -W orthanc orthanc-dicomweb orthanc-tessera | tr '\n\t' ', ')"
 # What the tests need of this machine stands at the same places in the root, until this command ends.
 # shellcheck disable=SC2016,SC2086 # the inner shell expands it; lists of words
 unshare -m sh -euc 'there=$1
+    mount --bind "$there" "$there" # so that commands in the root can mount, too
     mount -t proc proc "$there/proc"
     for place in $2; do mkdir -p "$there$place" && mount --bind "$place" "$there$place"; done
     shift 2
