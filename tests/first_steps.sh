@@ -19,21 +19,13 @@ for word; do
 done
 skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "FAILED: $*"; exit 1; }
-command -v mmdebstrap >/dev/null || skip "mmdebstrap is missing"
-[ "$(id -u)" = 0 ] || skip "only root can make a clean root"
 trap 'rm -rf "$work/root"' EXIT
 
-# base NAME PACKAGE...: a root with these packages, in $work/root. It is made once.
+# base NAME WORD...: a root of Debian 12 in $work/root, which mmdebstrap makes once with these words
 base() {
     name=$1
     shift
-    [ -f "$work/$name.tar" ] || {
-        mmdebstrap --variant=apt --include="$(echo "$*" | tr ' ' ,)" bookworm "$work/$name.part.tar" >"$work/$name.log" 2>&1 ||
-            { tail -3 "$work/$name.log"; skip "a clean root cannot be had"; }
-        mv "$work/$name.part.tar" "$work/$name.tar"
-    }
-    rm -rf "$work/root" && mkdir "$work/root" && tar -xf "$work/$name.tar" -C "$work/root" --exclude='./dev/*' || fail "no root"
-    for node in null zero full random urandom; do cp -a "/dev/$node" "$work/root/dev/"; done
+    sh "$here/tests/packages/unpack.sh" "$work/$name.tar" "$work/root" bookworm "$@" || exit $?
     mkdir "$work/root/home/me" && cp "$slice" "$work/root/home/me/slice.dcm"
 }
 # inside COMMAND: in the root, which has a /proc and a network of its own
@@ -48,7 +40,7 @@ if [ -n "$wheel" ]; then
     [ -d "$work/fetched" ] || python3 -m pip download --quiet --only-binary :all: --python-version 3.11 --platform manylinux_2_28_x86_64 \
         --platform manylinux_2_27_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 -d "$work/fetched" numpy matplotlib ||
         { rm -rf "$work/fetched"; skip "pip has no numpy or matplotlib"; }
-    base pip python3-venv
+    base pip --variant=apt --include=python3-venv
     mkdir "$work/root/home/me/dist" && cp "$wheel" "$work/root/home/me/dist/"
     cp -r "$work/fetched" "$work/root/fetched"
     install=$(grep -o '`python3 -m venv [^`]*`' "$page" | tr -d '`')
@@ -68,17 +60,10 @@ if [ -n "$packages" ]; then
     began=$(date +%s)
     ls "$packages"/orthanc-tessera_*.deb "$packages"/libtessera2_*.deb >/dev/null || fail "packages are missing"
     # The archives of what ours depend on are in the root's cache: the root has no network.
-    depends=$(for file in "$packages"/libtessera2_*.deb "$packages"/orthanc-tessera_*.deb; do dpkg-deb -f "$file" Depends; echo ,; done |
-        sed -e 's/([^)]*)//g' -e 's/|[^,]*//g' | tr ', ' '\n\n' | grep -v '^$\|^libtessera2$' | sort -u)
-    base pacs curl
-    # shellcheck disable=SC2086 # words
-    [ -f "$work/pacs.fetched" ] || {
-        cp /etc/resolv.conf "$work/root/etc/" 2>/dev/null
-        chroot "$work/root" apt-get update -qq >"$work/pacs.log" 2>&1
-        chroot "$work/root" apt-get install -y -qq --no-install-recommends --download-only $depends >>"$work/pacs.log" 2>&1 ||
-            { tail -3 "$work/pacs.log"; skip "Debian's packages cannot be had"; }
-        tar -cf "$work/pacs.tar" -C "$work/root" --exclude='./dev/*' --exclude='./home/*' . && touch "$work/pacs.fetched"
-    }
+    depends=$(sh "$here/tests/packages/depends.sh" "$packages"/libtessera2_*.deb "$packages"/orthanc-tessera_*.deb | tr '\n' ' ')
+    # shellcheck disable=SC2016 # the shell of the hook expands it
+    base pacs --variant=apt --include=curl --skip=cleanup/apt \
+        --customize-hook='chroot "$1" apt-get install -y -qq --no-install-recommends --download-only '"$depends"
     cp "$packages"/libtessera2_*.deb "$packages"/orthanc-tessera_*.deb "$work/root/home/me/"
     # A root has no systemd: Debian's other way to start a service does what it would.
     printf '#!/bin/sh\nexec "/etc/init.d/$2" "$1"\n' >"$work/root/usr/bin/systemctl"

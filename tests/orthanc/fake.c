@@ -656,14 +656,12 @@ static int read_mutant(const struct combination *pair, const struct bytes *origi
 {
     const char *const id = "01234567-1234-4abc-8def-0123456789ac";
     enum mutation mutation = (enum mutation)(number % MUTATIONS);
+    /* All modes but the last: a file whose proof is made again may be another right file. */
+    const long turn = number / MUTATIONS, mode = turn % PROVEN;
     /* A small file (FORMAT.md 3.10) has no sections that could change as they are. */
-    if (number / MUTATIONS % MODES == AS_LEFT && (is_small(&pair->seed[0]) || is_small(&pair->seed[1])))
+    if (mode == AS_LEFT && (is_small(&pair->seed[0]) || is_small(&pair->seed[1])))
         mutation = (enum mutation)(mutation % DROP);
-    struct mutant m = make_mutant(pair, mutation, random_state, 0, number / MUTATIONS);
-    if (proof_is_new(m.mode)) { /* which may be another right file */
-        free(m.file.data);
-        return 0;
-    }
+    struct mutant m = make_mutant(pair, mutation, below(SIZE_MAX), 0, turn / PROVEN * MODES + mode);
     OrthancPluginErrorCode code;
     save(path_of(id, ".tsr"), m.file);
     struct bytes got = read_whole(id, &code);
@@ -676,7 +674,7 @@ static int read_mutant(const struct combination *pair, const struct bytes *origi
     if (m.mode == AS_LEFT || (m.mode == INDEXED && is_known)) CHECK(is_right, about);
     free(got.data);
     free(m.file.data);
-    return code == 0 ? 1 : 2;
+    return code == 0 ? 0 : 1;
 }
 
 static void attack(long count, uint64_t seed, char **names, int files)
@@ -684,7 +682,7 @@ static void attack(long count, uint64_t seed, char **names, int files)
     char configuration[1200], about[400];
     const char *const id = "01234567-1234-4abc-8def-0123456789ac";
     is_direct = true;
-    long outcomes[3] = {0}, stored = 0;
+    long outcomes[2] = {0}, stored = 0;
     snprintf(fake.root, sizeof fake.root, "%s/mutants", fake.place);
     snprintf(configuration, sizeof configuration,
              "{\"StorageDirectory\":\"%s\",\"Tessera\":{\"Effort\":2,\"Threads\":1,\"Memory\":\"512M\"}}", fake.root);
@@ -721,8 +719,8 @@ static void attack(long count, uint64_t seed, char **names, int files)
         }
     }
     finalize();
-    printf("%ld mutants stored and read back; %ld mutants of .tsr read: %ld restored, %ld errors; %ld left out\n",
-           stored, outcomes[1] + outcomes[2], outcomes[1], outcomes[2], outcomes[0]);
+    printf("%ld mutants stored and read back; %ld mutants of .tsr read: %ld restored, %ld errors\n", stored,
+           outcomes[0] + outcomes[1], outcomes[0], outcomes[1]);
 }
 
 int main(int argc, char **argv)

@@ -8,21 +8,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 release=$1 deb=$(cd "$2" && pwd)
 mkdir -p "$3"
 work=$(cd "$3" && pwd)
-skip() { echo "skipped: $*"; exit 77; }
-command -v mmdebstrap >/dev/null || skip "mmdebstrap is missing"
-[ "$(id -u)" = 0 ] || skip "only root can make a clean root"
 # What control names, without versions and profiles; debhelper-compat is debhelper's.
 needs=$(sed -n 's/^Build-Depends: //p' "$deb"/*.dsc | sed -e 's/([^)]*)//g; s/<[^>]*>//g; s/debhelper-compat/debhelper/; s/ //g')
-base=$work/$release-build.tar
-if [ ! -f "$base" ] || [ "$(cat "$base.needs" 2>/dev/null)" != "$needs" ]; then
-    mmdebstrap --variant=buildd --include="lintian,$needs" "$release" "$base.part.tar" >"$work/mmdebstrap.log" 2>&1 ||
-        { rm -f "$base.part.tar"; tail -3 "$work/mmdebstrap.log"; skip "a root of $release cannot be had"; }
-    mv "$base.part.tar" "$base"
-    echo "$needs" >"$base.needs"
-fi
 root=$work/$release-build
 trap 'rm -rf "$root"' EXIT
-sh "$here/unpack.sh" "$base" "$root"
+sh "$here/unpack.sh" "$work/$release-build.tar" "$root" "$release" --variant=buildd --include="lintian,$needs"
 mkdir "$root/build"
 cp "$deb"/*.dsc "$deb"/*.orig.tar.gz "$deb"/*.debian.tar.xz "$root/build/"
 chroot "$root" sh -euc 'cd /build; export LC_ALL=C HOME=/nowhere DEB_BUILD_OPTIONS="noautodbgsym ${DEB_BUILD_OPTIONS:-}"; dpkg-source -x ./*.dsc source

@@ -8,28 +8,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 root_of_sources=$(cd "$here/../.." && pwd)
 mkdir -p "$3" || exit 2
 release=$1 deb=$(cd "$2" && pwd) work=$(cd "$3" && pwd) data=${4:-}
-skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "FAILED: $*"; exit 1; }
-command -v mmdebstrap >/dev/null || skip "mmdebstrap is missing"
-[ "$(id -u)" = 0 ] || skip "only root can make a clean root"
 
 # The clean root, with the archives of what is installed later in its cache: an installation then needs no network.
-base=$work/$release.tar
 tools="gcc libc6-dev libxxhash-dev libzstd-dev pkg-config" # those of debian/tests
-depends=$(for package in "$deb"/*.deb; do dpkg-deb -f "$package" Depends; echo ,; done |
-    sed -e 's/([^)]*)//g' -e 's/|[^,]*//g' | tr ', ' '\n\n' | grep -v '^$\|^libtessera2$\|^tessera$\|^orthanc-tessera$' | sort -u)
-# shellcheck disable=SC2086,SC2116 # words
-depends=$(echo $depends $tools)
-if [ ! -f "$base" ] || [ "$(cat "$work/$release.depends" 2>/dev/null)" != "$depends" ]; then
-    # shellcheck disable=SC2016 # the shell of the hook expands it
-    mmdebstrap --variant=minbase --skip=cleanup/apt --customize-hook='chroot "$1" apt-get install -y -qq --no-install-recommends --download-only '"$depends" \
-        "$release" "$base.part.tar" >"$work/mmdebstrap.log" 2>&1 || { rm -f "$base.part.tar"; tail -3 "$work/mmdebstrap.log"; skip "a clean root of $release cannot be had"; }
-    mv "$base.part.tar" "$base"
-    echo "$depends" >"$work/$release.depends"
-fi
+depends=$(sh "$here/depends.sh" "$deb"/*.deb | tr '\n' ' ')$tools
 root=$work/root
 trap 'rm -rf "$root"' EXIT
-sh "$here/unpack.sh" "$base" "$root" || fail "the root cannot be unpacked"
+# shellcheck disable=SC2016 # the shell of the hook expands it
+sh "$here/unpack.sh" "$work/$release.tar" "$root" "$release" --variant=minbase --skip=cleanup/apt \
+    --customize-hook='chroot "$1" apt-get install -y -qq --no-install-recommends --download-only '"$depends" || exit $?
 mkdir -p "$root/try/source/tests/api" && cp "$deb"/*.deb "$here/try.sh" "$root/try/"
 (cd "$root_of_sources" && cp -r debian testdata "$root/try/source/" && cp -r tests/vectors "$root/try/source/tests/" &&
     cp tests/api/example.c "$root/try/source/tests/api/") || fail "what debian/tests needs is missing"
