@@ -527,6 +527,52 @@ TEST(flat_blocks)
     assert_int_equal(flat[1], BLOCKS);
 }
 
+/* A coarse round looks at one in four of the blocks that others look at. Labels are those of the blocks that the next
+ * round looks at, and in the end of all. */
+TEST(coarse_rounds)
+{
+    enum { NONE = 99, ROUNDS = 4, COARSE = 2, STRIDE = 2 };
+    static uint16_t samples[WIDTH * HEIGHT];
+    static int16_t room[(WIDTH + 64) * HEIGHT];
+    static struct tsr_training t;
+    static struct tsr_training_sums sums;
+    static struct tsr_training_scratch scratch;
+    static struct tsr_solver solver;
+    static struct tsr_predictor_model model;
+    uint8_t label[BLOCKS];
+    uint32_t median_cost[BLOCKS];
+    struct rng r = {93};
+    for (int i = 0; i < WIDTH * HEIGHT; i++) samples[i] = (uint16_t)(1000 + rng_below(&r, 100));
+    tsr_pad_tile(samples, WIDTH, WIDTH, HEIGHT, room);
+    const struct tsr_training_tile tile = {.own = tsr_padded_tile(room, WIDTH, HEIGHT), .number = 0};
+    t.plan = (struct tsr_training_plan){1, 2, ROUNDS, COARSE, STRIDE};
+    t.model = &model;
+    t.ops = tsr_linear_ops(tsr_best_isa());
+    t.range = 4096;
+    t.tile_blocks = BLOCKS;
+    t.label = label;
+    t.median_cost = median_cost;
+    model.set = 1;
+    model.shape.neighbours = 10;
+    tsr_median_costs(&t, &tile, &sums);
+    tsr_take_first_labels(&t, &sums);
+    memset(label, NONE, sizeof label);
+    for (int round = 0; round < ROUNDS; round++) {
+        memset(&sums, 0, sizeof sums);
+        tsr_sum_tile(&t, &tile, round, &sums, &scratch);
+        for (int b = 0; b < BLOCKS && round == 0; b++)
+            assert_int_equal(label[b] != NONE, tsr_block_takes_part(4 * STRIDE, 0, b % (WIDTH / 16), b / (WIDTH / 16)));
+        tsr_fit_classes(&t, &sums, &solver);
+        memset(&sums, 0, sizeof sums);
+        memset(label, NONE, sizeof label);
+        tsr_label_tile(&t, &tile, round, &sums);
+        const uint32_t next = round + 1 == ROUNDS ? 1 : round + 1 < COARSE ? 4 * STRIDE : STRIDE;
+        for (int b = 0; b < BLOCKS; b++)
+            assert_int_equal(label[b] != NONE, tsr_block_takes_part(next, 0, b % (WIDTH / 16), b / (WIDTH / 16)));
+        tsr_take_means(&t, &sums);
+    }
+}
+
 /* All taps count; those of class 0 count more. */
 static void set_two_classes(struct tsr_predictor_model *model)
 {
@@ -640,6 +686,7 @@ int main(void)
                                        cmocka_unit_test(first_labels),
                                        cmocka_unit_test(classes_are_found),
                                        cmocka_unit_test(flat_blocks),
+                                       cmocka_unit_test(coarse_rounds),
                                        cmocka_unit_test(even_blocks),
                                        cmocka_unit_test(dropped_classes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
