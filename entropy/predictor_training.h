@@ -14,6 +14,7 @@ enum {
     TSR_COST_MOST = (1 << 15) - 1, /* magnitudes of residuals saturate here in costs of blocks */
     TSR_FLAT_SHARP = 4,
     TSR_BLOCK_COST_BITS = 24,
+    TSR_COARSE_STRIDE = 4, /* of the blocks that other rounds look at, coarse ones look at one in n */
     TSR_FEW_CLASSES = 16,
     TSR_SHORTLIST = 4,      /* classes of few; of more twice that */
     TSR_SHORTLIST_ROW = 4,  /* of each eight rows the first of two */
@@ -49,8 +50,15 @@ struct tsr_training_plan {
     uint8_t set;           /* of neighbours, 1..3 */
     uint8_t classes;       /* 1..TSR_CLASS_LIMIT */
     uint8_t rounds;        /* 1.. */
+    uint8_t coarse_rounds; /* of these, the first ones, which look at fewer blocks */
     uint32_t block_stride; /* one block in n is looked at */
 };
+
+/* One block in n is looked at in this round. Where classes are far from their blocks, few blocks tell the way. */
+TSR_HD uint32_t tsr_round_stride(struct tsr_training_plan plan, int round)
+{
+    return round < plan.coarse_rounds ? TSR_COARSE_STRIDE * plan.block_stride : plan.block_stride;
+}
 
 TSR_HD int32_t tsr_blocks_across(int32_t width)
 {

@@ -12,6 +12,7 @@ struct tsr_effort_plan {
     uint8_t neighbours_set;    /* path P: linear predictors of this set; 0: the median edge predictor */
     uint8_t classes;           /* of linear predictors, at most */
     uint8_t rounds;            /* of training */
+    uint8_t coarse_rounds;     /* of these, the first ones, which look at a quarter of the blocks */
     uint8_t training_stride;   /* of planes of 2^16 samples and more at most one block in n of these */
     uint32_t training_samples; /* of a plane, about */
     bool anchors;              /* path P: colour frames try anchored residuals (FORMAT.md 7.10) */
@@ -24,17 +25,29 @@ static inline struct tsr_effort_plan tsr_effort_plan(int effort)
 {
     static const struct tsr_effort_plan plans[10] = {
         {0},
-        {true, 0, 0, 0, 0, 0, false, false, false},
-        {false, 0, 0, 0, 0, 0, false, false, false},
-        {false, 1, 4, 2, 8, 1 << 14, false, false, false},
-        {false, 1, 8, 2, 8, 1 << 14, false, false, false},
-        {false, 2, 12, 3, 8, 1 << 14, true, true, false},
-        {false, 2, 16, 4, 4, 1 << 15, true, true, false},
-        {false, 2, 20, 5, 1, 1 << 16, true, true, false},
-        {false, 3, 24, 4, 1, 1 << 16, true, true, true},
-        {false, 3, 24, 5, 1, 1 << 18, true, true, true},
+        {true, 0, 0, 0, 0, 0, 0, false, false, false},
+        {false, 0, 0, 0, 0, 0, 0, false, false, false},
+        {false, 1, 4, 2, 0, 8, 1 << 14, false, false, false},
+        {false, 1, 8, 2, 0, 8, 1 << 14, false, false, false},
+        {false, 2, 12, 3, 0, 8, 1 << 14, true, true, false},
+        {false, 2, 16, 4, 0, 4, 1 << 15, true, true, false},
+        {false, 2, 20, 5, 0, 1, 1 << 16, true, true, false},
+        {false, 3, 24, 6, 3, 1, 1 << 16, true, true, true},
+        {false, 3, 24, 8, 5, 1, 1 << 18, true, true, true},
     };
     return plans[effort == 0 ? TSR_EFFORT_DEFAULT : effort];
+}
+
+/* The same of an image's frames. -5 and -6 train the planes of colours more: 0.4 % smaller photographs for a tenth of
+ * the time. */
+static inline struct tsr_effort_plan tsr_frame_plan(int effort, const struct tsr_image *image)
+{
+    struct tsr_effort_plan plan = tsr_effort_plan(effort);
+    if (!plan.anchors || plan.training_stride == 1 || image->components < 3) return plan;
+    plan.rounds++;
+    plan.coarse_rounds = 3;
+    plan.training_samples = 1 << 16;
+    return plan;
 }
 
 /* Rows of which effort 1 looks at some, of planes of this many samples; 0: it looks at all. Tables from fewer samples

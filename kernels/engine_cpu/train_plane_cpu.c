@@ -48,8 +48,7 @@ static void sum_pass(struct tsr_plane_work *work, uint32_t part, uint32_t number
 static void label_pass(struct tsr_plane_work *work, uint32_t part, uint32_t number)
 {
     const struct tsr_training_tile tile = tsr_training_tile_at(work, number);
-    const bool last = work->round + 1 == work->space->training->plan.rounds;
-    tsr_label_tile(work->space->training, &tile, last, &work->space->counts[part].sums);
+    tsr_label_tile(work->space->training, &tile, work->round, &work->space->counts[part].sums);
 }
 
 static void count_labels_pass(struct tsr_plane_work *work, uint32_t part, uint32_t number)
@@ -142,8 +141,8 @@ void tsr_train_predictors(struct tsr_plane_work *work)
     struct tsr_predictor_model *model = &work->plane->predictor;
     struct tsr_training_plan plans[TSR_TRAINING_PLANS];
     memset(model, 0, sizeof *model);
-    const int count =
-        tsr_training_plans(tsr_effort_plan(work->effort), (uint64_t)work->image->columns * work->image->rows, plans);
+    const int count = tsr_training_plans(tsr_frame_plan(work->effort, work->image),
+                                         (uint64_t)work->image->columns * work->image->rows, plans);
     if (count == 0) return;
     const struct tsr_training_sums *sums = NULL;
     int best = 0, last = 0;

@@ -26,7 +26,7 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     b.shape.tiles = tsr_tiling_count(cut);
 
     const uint64_t samples = (uint64_t)image->columns * image->rows;
-    const struct tsr_effort_plan effort = tsr_effort_plan(coding->effort);
+    const struct tsr_effort_plan effort = tsr_frame_plan(coding->effort, image);
     p.launch = tsr_launch_policies[0];
     p.rans = coding->coder == TSR_CODER_RANS;
     p.plan_count = tsr_training_plans(effort, samples, p.plan);

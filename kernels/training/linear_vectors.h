@@ -282,20 +282,14 @@ LINEAR_FORM static uint32_t magnitudes(const struct tsr_tap_rows *rows, int32_t 
 
 /* ---- Sums of products ------------------------------------------------------------------------------------- */
 
-/* The largest magnitude of which tsr_fit_weight is at least weight; -1: there is none. */
-static inline int32_t largest_of_weight(int weight, int32_t mean)
-{
-    return tsr_min(UINT16_MAX, (5 * (2 * mean + 3) / (2 * weight) - 1) / 2 - 1);
-}
-
 LINEAR_FORM static void fit_weights(const struct tsr_tap_rows *rows, const int16_t *weight, int32_t mean,
                                     int16_t (*fit)[COLUMNS])
 {
     const vector none = BITS(setzero)();
     vector limit[TSR_FIT_WEIGHT_LIMIT];
     int limits = 0;
-    for (; limits < TSR_FIT_WEIGHT_LIMIT && largest_of_weight(limits + 1, mean) >= 0; limits++)
-        limit[limits] = OP(set1_epi16)((int16_t)(uint16_t)largest_of_weight(limits + 1, mean));
+    for (; limits < TSR_FIT_WEIGHT_LIMIT && tsr_fit_magnitude(limits + 1, mean) >= 0; limits++)
+        limit[limits] = OP(set1_epi16)((int16_t)(uint16_t)tsr_min(UINT16_MAX, tsr_fit_magnitude(limits + 1, mean)));
     for (int32_t r = 0; r < rows->rows; r++)
         for (int c = 0; c < COLUMNS; c += LANES) {
             const ptrdiff_t at = rows->column + r * rows->pitch + c;

@@ -60,9 +60,9 @@ static inline tsr_predictor_shape tsr_shape_of_plan(const tsr_predict_batch &p, 
 }
 
 /* Plan number number of the batch, round by round: a class's sums of products (k_fit clears them), then labels: of the
- * blocks that take part, or, in the end, of all that are not flat, and then of those that are. */
+ * blocks that take part in the next round, or, in the end, of all that are not flat, and then of those that are. */
 cudaError_t tsr_train_sums(const tsr_predict_batch &p, int number, int round, cudaStream_t stream);
-cudaError_t tsr_train_labels(const tsr_predict_batch &p, int number, bool last, cudaStream_t stream);
+cudaError_t tsr_train_labels(const tsr_predict_batch &p, int number, int round, cudaStream_t stream);
 cudaError_t tsr_train_flat_labels(const tsr_predict_batch &p, int number, cudaStream_t stream);
 
 #endif

@@ -17,7 +17,7 @@ static int least_blocks(int set)
 static struct tsr_training_plan plan_of(struct tsr_effort_plan effort, uint64_t samples, int set)
 {
     const uint64_t most = samples / (SIDE * SIDE) / (uint64_t)least_blocks(set);
-    struct tsr_training_plan plan = {(uint8_t)set, effort.classes, effort.rounds, 1};
+    struct tsr_training_plan plan = {(uint8_t)set, effort.classes, effort.rounds, effort.coarse_rounds, 1};
     if (most < plan.classes) plan.classes = (uint8_t)(most > 0 ? most : 1);
     plan.block_stride = (uint32_t)((samples + effort.training_samples - 1) / effort.training_samples);
     if (samples >= 1u << 16 && plan.block_stride < effort.training_stride) plan.block_stride = effort.training_stride;
@@ -50,9 +50,9 @@ static int32_t blocks_of(const struct tsr_padded_tile *tile)
     return tsr_blocks_across(tile->width) * tsr_blocks_across(tile->height);
 }
 
-static bool takes_part(const struct tsr_training *t, uint32_t tile, int32_t across, int32_t number)
+static bool takes_part(uint32_t stride, uint32_t tile, int32_t across, int32_t number)
 {
-    return tsr_block_takes_part(t->plan.block_stride, tile, number % across, number / across);
+    return tsr_block_takes_part(stride, tile, number % across, number / across);
 }
 
 /* Above what tsr_median_block says. */
@@ -145,7 +145,8 @@ void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_ti
         t->ops->median_costs(&rows, &cost, &zeros);
         t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] =
             tsr_median_block(cost, zeros, samples) | (cost == 0 && is_even_block(t, tile, b) ? even_flag : 0u);
-        if (takes_part(t, tile->number, across, i) && b.end > b.row) sums->bins[tsr_block_cost_bin(cost, samples)]++;
+        if (takes_part(t->plan.block_stride, tile->number, across, i) && b.end > b.row)
+            sums->bins[tsr_block_cost_bin(cost, samples)]++;
     }
 }
 
@@ -188,9 +189,10 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
                   struct tsr_training_sums *sums, struct tsr_training_scratch *scratch)
 {
     const int n = tsr_features(t->model->shape);
+    const uint32_t stride = tsr_round_stride(t->plan, round);
     const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
     for (int32_t i = 0; i < blocks; i++) {
-        if (!takes_part(t, tile->number, across, i)) continue;
+        if (!takes_part(stride, tile->number, across, i)) continue;
         const struct tsr_block_span b = block_at(&tile->own, across, i);
         uint8_t *label = &t->label[tile->number * t->tile_blocks + (uint32_t)i];
         if (b.end == b.row || is_flat(t, tile->number, i)) continue;
@@ -299,15 +301,17 @@ static int least_class(struct block *b, const int16_t *const *weight, uint32_t *
     return class_of[best];
 }
 
-void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, bool last,
+void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, int round,
                     struct tsr_training_sums *sums)
 {
+    const bool last = round + 1 == t->plan.rounds;
+    const uint32_t stride = tsr_round_stride(t->plan, round + 1);
     const int classes = t->plan.classes;
     const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
     const int16_t *weight[TSR_CLASS_LIMIT];
     for (int c = 0; c < classes; c++) weight[c] = t->model->weight[c];
     for (int32_t i = 0; i < blocks; i++) {
-        if (!last && !takes_part(t, tile->number, across, i)) continue;
+        if (!last && !takes_part(stride, tile->number, across, i)) continue;
         const struct tsr_block_span b = block_at(&tile->own, across, i);
         const uint32_t median = median_cost(t, tile->number, i);
         uint32_t least = median;

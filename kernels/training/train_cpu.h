@@ -61,7 +61,8 @@ void tsr_take_first_labels(struct tsr_training *t, const struct tsr_training_sum
 void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, int round,
                   struct tsr_training_sums *sums, struct tsr_training_scratch *scratch);
 void tsr_fit_classes(struct tsr_training *t, const struct tsr_training_sums *sums, struct tsr_solver *solver);
-void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, bool last,
+/* of the blocks that the next round looks at, and in the last round of all */
+void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, int round,
                     struct tsr_training_sums *sums);
 void tsr_take_means(struct tsr_training *t, const struct tsr_training_sums *sums);
 /* What residuals, weights and labels seem to cost, in bits x 4096, from the sums of the last labels: to compare plans.

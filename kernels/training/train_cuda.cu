@@ -361,7 +361,7 @@ cudaError_t train_plan(const tsr_predict_batch &p, int number, cudaStream_t stre
         TSR_CUDA_TRY(tsr_train_sums(p, number, round, stream));
         TSR_CUDA_TRY(tsr_launch(fit, (unsigned)((classes + fit_classes - 1) / fit_classes), FIT_THREADS, of_fit, stream,
                                 p, number, features));
-        TSR_CUDA_TRY(tsr_train_labels(p, number, round + 1 == plan.rounds, stream));
+        TSR_CUDA_TRY(tsr_train_labels(p, number, round, stream));
     }
     return tsr_train_flat_labels(p, number, stream);
 }

@@ -5,9 +5,10 @@
 namespace
 {
 
+/* stride: of the blocks that the next round looks at; 0: the last round has been, and all blocks get labels. */
 template <int STEPS, int EIGHTS, bool SHARED>
 __global__ void __launch_bounds__(TSR_TRAINING_THREADS, STEPS == 1 ? 5 : 3)
-    k_labels(const tsr_predict_batch p, int plan_number, unsigned groups, bool last)
+    k_labels(const tsr_predict_batch p, int plan_number, unsigned groups, uint32_t stride)
 {
     TSR_DYNAMIC_SHARED(memory);
     __shared__ unsigned long long cost_of[TSR_LABELS_LIMIT];
@@ -20,10 +21,10 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS, STEPS == 1 ? 5 : 3)
     if (tsr_plane_is_constant(p, plane)) return;
     const tsr_plane_view view = tsr_view_plane(p, plane);
     const tsr_training_plan plan = p.plan[plan_number];
+    const bool last = stride == 0;
     if (threadIdx.x < TSR_LABELS_LIMIT) cost_of[threadIdx.x] = 0, samples_with[threadIdx.x] = 0;
     tsr_place_blocks(places[warp], p, plane,
-                     (blockIdx.x - plane * groups) * (TSR_TRAINING_WARPS * TSR_TRAINING_GROUP) + warp,
-                     last ? 0 : plan.block_stride, lane);
+                     (blockIdx.x - plane * groups) * (TSR_TRAINING_WARPS * TSR_TRAINING_GROUP) + warp, stride, lane);
     block_costs<STEPS, EIGHTS, SHARED> costs;
     costs.begin(p, view, plan, p.trial[(size_t)plan_number * p.b.shape.planes + plane], of_classes, tap_at, memory);
 
@@ -131,7 +132,7 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS)
     }
 }
 
-typedef void label_kernel(tsr_predict_batch, int, unsigned, bool);
+typedef void label_kernel(tsr_predict_batch, int, unsigned, uint32_t);
 typedef void flat_kernel(tsr_predict_batch, int, unsigned);
 
 /* For this many classes: without sharing the last eight, with it, and of flat blocks. */
@@ -186,16 +187,18 @@ size_t label_bytes(const tsr_predict_batch &p, const tsr_training_plan &plan)
 
 } // namespace
 
-cudaError_t tsr_train_labels(const tsr_predict_batch &p, int number, bool last, cudaStream_t stream)
+cudaError_t tsr_train_labels(const tsr_predict_batch &p, int number, int round, cudaStream_t stream)
 {
     const tsr_training_plan plan = p.plan[number];
-    const unsigned groups =
-        tsr_training_groups(last ? p.b.shape.tiles * p.tile_blocks
-                                 : tsr_slots_of_row(p, plan.block_stride) * p.blocks_down * p.b.shape.tiles);
+    const bool last = round + 1 == plan.rounds;
+    const uint32_t stride = last ? 0 : tsr_round_stride(plan, round + 1);
+    const unsigned groups = tsr_training_groups(last ? p.b.shape.tiles * p.tile_blocks
+                                                     : tsr_slots_of_row(p, stride) * p.blocks_down * p.b.shape.tiles);
     const size_t bytes = label_bytes(p, plan);
     label_kernel *const labels = labels_of(tsr_shape_of_plan(p, plan), plan.classes);
     TSR_CUDA_TRY(tsr_allow_shared(labels, bytes));
-    return tsr_launch(labels, p.b.shape.planes * groups, TSR_TRAINING_THREADS, bytes, stream, p, number, groups, last);
+    return tsr_launch(labels, p.b.shape.planes * groups, TSR_TRAINING_THREADS, bytes, stream, p, number, groups,
+                      stride);
 }
 
 cudaError_t tsr_train_flat_labels(const tsr_predict_batch &p, int number, cudaStream_t stream)

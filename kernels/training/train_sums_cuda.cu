@@ -88,11 +88,10 @@ __device__ __forceinline__ void place_features(tsr_predictor_shape shape, int pl
     }
 }
 
-/* Weights of a fit by magnitude, as its thresholds say: the weight is at least k where 2 magnitude + 3 is at most
- * 5 (2 mean + 3) / 2 k. Lane k's threshold; twice, and two more. */
+/* The largest magnitude with a weight of a fit of at least k, lane k's threshold; twice, and two more. */
 __device__ __forceinline__ uint32_t fit_threshold(int32_t mean, unsigned k)
 {
-    const int32_t most = tsr_asr(5 * (2 * mean + 3) / (2 * (int32_t)(k > 0 ? k : 1u)) - 3, 1) + 2;
+    const int32_t most = tsr_fit_magnitude(k > 0 ? (int)k : 1, mean) + 2;
     return (uint32_t)tsr_min(most, INT16_MAX) * 0x10001u;
 }
 
@@ -177,7 +176,7 @@ __device__ __forceinline__ void order_blocks(sum_memory &m, const tsr_predict_ba
                                              uint32_t plane, uint32_t start, unsigned each)
 {
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
-    const uint32_t stride = p.plan[plan_number].block_stride;
+    const uint32_t stride = tsr_round_stride(p.plan[plan_number], round);
     const uint8_t *labels = p.label + (size_t)plan_number * tsr_all_tiles(p) * p.tile_blocks,
                   *first_label = p.first_label + (size_t)plane * TSR_COST_BINS;
     const uint32_t slots = tsr_slots_of_row(p, stride) * p.blocks_down * p.b.shape.tiles;
@@ -435,7 +434,7 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS)
     const tsr_predictor_model &model = p.trial[(size_t)plan_number * p.b.shape.planes + plane];
     const tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.shape.planes + plane];
     const sum_plane v = sum_plane_of(view, plan.set);
-    const uint32_t start = (blockIdx.x - plane * groups) * each;
+    const uint32_t start = (blockIdx.x - plane * groups) * each, stride = tsr_round_stride(plan, round);
     if (threadIdx.x == TSR_TRAINING_THREADS - 1) place_features(v.shape, OCTETS * OCTET, m.feature);
     order_blocks(m, p, plan_number, round, plane, start, each);
     sum_warp &own = m.warp[warp];
@@ -452,7 +451,7 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS)
                    end = all * (warp + 1) / TSR_TRAINING_WARPS;
     for (uint32_t number = from; number < end; number++) {
         const unsigned in_batch = (number - from) % SUM_BATCH;
-        if (in_batch == 0) place_blocks(p, m, own, plane, start, number, end, plan.block_stride, v.lane);
+        if (in_batch == 0) place_blocks(p, m, own, plane, start, number, end, stride, v.lane);
         const tsr_block_place block = own.place[in_batch];
         const int label = m.label[m.order[number]];
         const bool is_new = number == from || label != m.label[m.order[number - 1]],
@@ -499,7 +498,7 @@ cudaError_t tsr_train_sums(const tsr_predict_batch &p, int number, int round, cu
 {
     const tsr_training_plan plan = p.plan[number];
     const bool is_narrow = plan.set < 3 && p.references == 0;
-    const uint32_t slots = tsr_slots_of_row(p, plan.block_stride) * p.blocks_down * p.b.shape.tiles;
+    const uint32_t slots = tsr_slots_of_row(p, tsr_round_stride(plan, round)) * p.blocks_down * p.b.shape.tiles;
     const unsigned each = p.b.shape.planes * ((slots + SUM_SLOTS - 1) / SUM_SLOTS) < SUM_GRID ? SUM_FEW : SUM_SLOTS,
                    groups = (slots + each - 1) / each;
     const size_t bytes = sum_bytes(is_narrow, p.references);

@@ -341,6 +341,8 @@ TEST(plans)
                 assert_in_range(plans[i].classes, 1, plan.classes);
                 assert_true(plans[i].classes == 1 || plans[i].classes * 8u * 256u <= samples);
                 assert_int_equal(plans[i].rounds, plan.rounds);
+                assert_int_equal(plans[i].coarse_rounds, plan.coarse_rounds);
+                assert_true(plan.rounds == 0 || plan.coarse_rounds < plan.rounds);
                 assert_true(plans[i].block_stride >= 1 && samples / plans[i].block_stride <= plan.training_samples);
             }
         }
@@ -392,7 +394,7 @@ TEST(classes_are_found)
     assert_true(tsr_padded_samples(WIDTH, HEIGHT) <= COUNT_OF(room));
     tsr_pad_tile(samples, WIDTH, WIDTH, HEIGHT, room);
     const struct tsr_training_tile tile = {.own = tsr_padded_tile(room, WIDTH, HEIGHT), .number = 0};
-    t.plan = (struct tsr_training_plan){1, 2, 4, 1};
+    t.plan = (struct tsr_training_plan){1, 2, 4, 0, 1};
     t.model = &model;
     t.ops = tsr_linear_ops(tsr_best_isa());
     t.range = 4096;
@@ -408,7 +410,7 @@ TEST(classes_are_found)
         tsr_sum_tile(&t, &tile, round, &sums, &scratch);
         tsr_fit_classes(&t, &sums, &solver);
         memset(&sums, 0, sizeof sums);
-        tsr_label_tile(&t, &tile, round == 3, &sums);
+        tsr_label_tile(&t, &tile, round, &sums);
         tsr_take_means(&t, &sums);
     }
     tsr_drop_classes(&t, &sums, renumbered);
@@ -490,7 +492,7 @@ TEST(flat_blocks)
         const struct tsr_training_tile tile = {.own = tsr_padded_tile(room, WIDTH, HEIGHT), .number = 0};
         memset(&t, 0, sizeof t);
         memset(&sums, 0, sizeof sums);
-        t.plan = (struct tsr_training_plan){1, 2, 1, 1};
+        t.plan = (struct tsr_training_plan){1, 2, 1, 0, 1};
         t.model = &model[turn];
         t.ops = tsr_linear_ops(tsr_best_isa());
         t.range = 4096;
@@ -508,7 +510,7 @@ TEST(flat_blocks)
             for (int s = 0; s < TSR_SUMS_LIMIT; s++) any |= sums.products[c][s];
         assert_int_equal(any == 0, turn);
         tsr_fit_classes(&t, &sums, &solver);
-        tsr_label_tile(&t, &tile, true, &sums);
+        tsr_label_tile(&t, &tile, 0, &sums);
         for (int b = 0; b < BLOCKS; b++) {
             const struct block_costs found = costs_of_block(&t, &tile, b);
             const uint64_t *cost = found.cost;
@@ -523,6 +525,52 @@ TEST(flat_blocks)
     }
     assert_in_range(flat[0], BLOCKS / 4, BLOCKS * 3 / 4);
     assert_int_equal(flat[1], BLOCKS);
+}
+
+/* A coarse round looks at one in four of the blocks that others look at. Labels are those of the blocks that the next
+ * round looks at, and in the end of all. */
+TEST(coarse_rounds)
+{
+    enum { NONE = 99, ROUNDS = 4, COARSE = 2, STRIDE = 2 };
+    static uint16_t samples[WIDTH * HEIGHT];
+    static int16_t room[(WIDTH + 64) * HEIGHT];
+    static struct tsr_training t;
+    static struct tsr_training_sums sums;
+    static struct tsr_training_scratch scratch;
+    static struct tsr_solver solver;
+    static struct tsr_predictor_model model;
+    uint8_t label[BLOCKS];
+    uint32_t median_cost[BLOCKS];
+    struct rng r = {93};
+    for (int i = 0; i < WIDTH * HEIGHT; i++) samples[i] = (uint16_t)(1000 + rng_below(&r, 100));
+    tsr_pad_tile(samples, WIDTH, WIDTH, HEIGHT, room);
+    const struct tsr_training_tile tile = {.own = tsr_padded_tile(room, WIDTH, HEIGHT), .number = 0};
+    t.plan = (struct tsr_training_plan){1, 2, ROUNDS, COARSE, STRIDE};
+    t.model = &model;
+    t.ops = tsr_linear_ops(tsr_best_isa());
+    t.range = 4096;
+    t.tile_blocks = BLOCKS;
+    t.label = label;
+    t.median_cost = median_cost;
+    model.set = 1;
+    model.shape.neighbours = 10;
+    tsr_median_costs(&t, &tile, &sums);
+    tsr_take_first_labels(&t, &sums);
+    memset(label, NONE, sizeof label);
+    for (int round = 0; round < ROUNDS; round++) {
+        memset(&sums, 0, sizeof sums);
+        tsr_sum_tile(&t, &tile, round, &sums, &scratch);
+        for (int b = 0; b < BLOCKS && round == 0; b++)
+            assert_int_equal(label[b] != NONE, tsr_block_takes_part(4 * STRIDE, 0, b % (WIDTH / 16), b / (WIDTH / 16)));
+        tsr_fit_classes(&t, &sums, &solver);
+        memset(&sums, 0, sizeof sums);
+        memset(label, NONE, sizeof label);
+        tsr_label_tile(&t, &tile, round, &sums);
+        const uint32_t next = round + 1 == ROUNDS ? 1 : round + 1 < COARSE ? 4 * STRIDE : STRIDE;
+        for (int b = 0; b < BLOCKS; b++)
+            assert_int_equal(label[b] != NONE, tsr_block_takes_part(next, 0, b % (WIDTH / 16), b / (WIDTH / 16)));
+        tsr_take_means(&t, &sums);
+    }
 }
 
 /* All taps count; those of class 0 count more. */
@@ -565,7 +613,7 @@ TEST(even_blocks)
         }
         tile.own = tsr_padded_tile(room[0], width, height);
         tile.earlier[0] = tsr_padded_tile(room[1], width, height);
-        t.plan = (struct tsr_training_plan){3, 2, 1, 1};
+        t.plan = (struct tsr_training_plan){3, 2, n % 3 != 0 ? 1 : 2, 0, 1};
         t.model = &model;
         t.ops = tsr_linear_ops(tsr_best_isa());
         t.range = 4096;
@@ -585,7 +633,7 @@ TEST(even_blocks)
                 median_cost[b] &= UINT32_MAX >> 1;
             }
             tsr_sum_tile(&t, &tile, 0, &sums[turn], &scratch);
-            tsr_label_tile(&t, &tile, n % 3 != 0, &sums[turn]);
+            tsr_label_tile(&t, &tile, 0, &sums[turn]);
         }
         assert_memory_equal(label[0], label[1], sizeof label[0]);
         assert_memory_equal(&sums[0], &sums[1], sizeof sums[0]);
@@ -638,6 +686,7 @@ int main(void)
                                        cmocka_unit_test(first_labels),
                                        cmocka_unit_test(classes_are_found),
                                        cmocka_unit_test(flat_blocks),
+                                       cmocka_unit_test(coarse_rounds),
                                        cmocka_unit_test(even_blocks),
                                        cmocka_unit_test(dropped_classes)};
     return cmocka_run_group_tests(tests, NULL, NULL);

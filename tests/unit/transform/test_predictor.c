@@ -125,6 +125,11 @@ TEST(differences_and_fit_weights)
             assert_in_range(weight, 0, before);
             before = weight;
         }
+        for (int weight = 1; weight <= TSR_FIT_WEIGHT_LIMIT; weight++) {
+            const int32_t largest = tsr_fit_magnitude(weight, mean);
+            assert_true(largest == -1 || tsr_fit_weight(largest, mean) >= weight);
+            assert_true(tsr_fit_weight(largest + 1, mean) < weight);
+        }
         assert_true(tsr_fit_weight(mean, mean) > 0); /* places of mean magnitude take part */
     }
 }
