@@ -2,7 +2,7 @@
 # Fuzzes each target for SECONDS, as many at once as there are processors: run.sh BUILD SECONDS [target...]. Seeds come
 # from tessera_testdata. Findings are in BUILD/fuzz/findings, and then the status is 1. BUILD was made with clang,
 # TSR_FUZZ=ON and, better, TSR_SANITIZE=ON, too.
-# TSR_FUZZ_FLAGS: more flags for libFuzzer.
+# TSR_FUZZ_FLAGS: more flags for libFuzzer. TSR_FUZZ_PROGRAMS: a folder with the programs that make seeds, default BUILD/bin.
 set -eu
 [ $# -ge 2 ] || {
     echo "usage: run.sh BUILD SECONDS [target...]" >&2
@@ -12,6 +12,7 @@ build=$(cd "$1" && pwd)
 seconds=$2
 shift 2
 bin=$build/bin
+programs=$(cd "${TSR_FUZZ_PROGRAMS:-$bin}" && pwd)
 if [ $# -eq 0 ]; then # all targets that are built
     for target in container memory frame cavlc huffman stream_deflate stream_j2k stream_jpeg_ls stream_lossless pnm nifti png png_idat dicom elements stream_jpeg packed \
         reference; do
@@ -116,8 +117,8 @@ export_frames() {
     find "$TSR_FUZZ_TMP/set/dicom" -name '*.dcm' -size -8 >"$TSR_FUZZ_TMP/list"
     while IFS= read -r file; do
         one=$TSR_FUZZ_TMP/one.tsr to=$TSR_FUZZ_TMP/$(basename "$file" .dcm)
-        "$bin/tessera" compress -q -f "$file" -o "$one" >/dev/null 2>&1 || continue
-        "$bin/tessera" export -q -f "$one" --to jpeg-ls -o "$to.jls" >/dev/null 2>&1 || continue
+        "$programs/tessera" compress -q -f "$file" -o "$one" >/dev/null 2>&1 || continue
+        "$programs/tessera" export -q -f "$one" --to jpeg-ls -o "$to.jls" >/dev/null 2>&1 || continue
         at=$(find_bytes "$to.jls" '\xff\xf7\x00')
         [ -n "$at" ] || continue
         # shellcheck disable=SC2046 # several numbers: bits, rows, columns, components
@@ -125,9 +126,9 @@ export_frames() {
         [ $(($2 * 256 + $3)) -le 64 ] && [ $(($4 * 256 + $5)) -le 256 ] || continue
         size=$(printf '\\%03o\\%03o\\%03o' $(($4 * 256 + $5 - 1)) $(($3 - 1)) $(($6 - 1 + ($1 > 8) * 4)))
         put_frame stream_jpeg_ls "$to.jls" '\xff\xd8\xff' "\\000$size" "\\001$size\\001" "\\002$size"
-        "$bin/tessera" export -q -f "$one" --to jpeg-lossless -o "$to.ljpg" >/dev/null 2>&1 &&
+        "$programs/tessera" export -q -f "$one" --to jpeg-lossless -o "$to.ljpg" >/dev/null 2>&1 &&
             put_frame stream_lossless "$to.ljpg" '\xff\xd8\xff' "\\001$size" "\\003$size\\001"
-        "$bin/tessera" export -q -f "$one" --to rle -o "$to.rle" >/dev/null 2>&1 &&
+        "$programs/tessera" export -q -f "$one" --to rle -o "$to.rle" >/dev/null 2>&1 &&
             put_frame stream_lossless "$to.rle" '[\x01-\x0f]\x00\x00\x00\x40\x00\x00\x00' "\\000$size" "\\002$size\\001"
     done <"$TSR_FUZZ_TMP/list"
 }
@@ -220,11 +221,11 @@ more_files() {
 # anew if the programs that make them are newer.
 make_seeds() {
     made=$work/seeds/complete
-    [ -e "$made" ] && [ -n "$(find "$made" -newer "$bin/tessera" -newer "$bin/tessera_testdata")" ] && return
+    [ -e "$made" ] && [ -n "$(find "$made" -newer "$programs/tessera" -newer "$programs/tessera_testdata")" ] && return
     rm -rf "$work/seeds"
     mkdir -p "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/nifti" "$work/seeds/dicom" \
         "$work/seeds/packed" "$work/seeds/reference" "$work/seeds/stream_jpeg"
-    "$bin/tessera_testdata" "$TSR_FUZZ_TMP/set" >/dev/null
+    "$programs/tessera_testdata" "$TSR_FUZZ_TMP/set" >/dev/null
     encapsulate
     encode_j2k
     encode_jpeg
@@ -254,13 +255,13 @@ make_seeds() {
         6) coding="transform rans 160 8" ;;
         esac
         # shellcheck disable=SC2086 # several options
-        "$bin/tsr_encode_anyway" "$file" "$work/seeds/container/$name.tsr" $coding >/dev/null 2>&1 ||
-            "$bin/tsr_encode_anyway" "$file" "$work/seeds/container/$name.tsr"
+        "$programs/tsr_encode_anyway" "$file" "$work/seeds/container/$name.tsr" $coding >/dev/null 2>&1 ||
+            "$programs/tsr_encode_anyway" "$file" "$work/seeds/container/$name.tsr"
     done <"$TSR_FUZZ_TMP/list"
     # Larger ones: drawn, with DC planes, and predicted in two tiles.
     while read -r name coding; do
         # shellcheck disable=SC2086 # several options
-        "$bin/tsr_encode_anyway" "$TSR_FUZZ_TMP/set/pnm/$name" \
+        "$programs/tsr_encode_anyway" "$TSR_FUZZ_TMP/set/pnm/$name" \
             "$work/seeds/container/${name}_$(printf '%s' "$coding" | tr ' ' _).tsr" $coding
     done <<'larger'
 screen_8bit.ppm
@@ -274,11 +275,11 @@ landscape_grey_8bit.pgm transform cavlc 200 8
 landscape_coarse.ppm transform rans 160 9
 larger
     # Frames that are equal.
-    "$bin/tsr_encode_anyway" "$TSR_FUZZ_TMP/set/dicom/samples/rgb_frames.dcm" "$work/seeds/container/equal_frames.tsr"
+    "$programs/tsr_encode_anyway" "$TSR_FUZZ_TMP/set/dicom/samples/rgb_frames.dcm" "$work/seeds/container/equal_frames.tsr"
     # PNG that is written anew, at each of the levels that an effort chooses.
     for file in rgb8 palette8 grey16; do
         for effort in 1 5 9; do
-            "$bin/tessera" compress -q -f --samples-only -$effort "$TSR_FUZZ_TMP/set/png/formats/$file.png" \
+            "$programs/tessera" compress -q -f --samples-only -$effort "$TSR_FUZZ_TMP/set/png/formats/$file.png" \
                 -o "$work/seeds/container/anew_${file}_$effort.tsr" || :
         done
     done
@@ -288,7 +289,7 @@ larger
         mkdir -p "$TSR_FUZZ_TMP/some/$folder"
         find "$TSR_FUZZ_TMP/set/$folder" -type f -size -3 | sort | head -6 |
             while IFS= read -r file; do cp "$file" "$TSR_FUZZ_TMP/some/$folder"; done
-        "$bin/tessera" compress -q -f -T 1 -r --series "$work/seeds/container/series_${folder#*/}.tsr" \
+        "$programs/tessera" compress -q -f -T 1 -r --series "$work/seeds/container/series_${folder#*/}.tsr" \
             "$TSR_FUZZ_TMP/some/$folder" >/dev/null 2>&1 || :
     done
     # Files that are packed, and their streams as fuzz_pieces.c and fuzz_stream_jpeg.c read them.
