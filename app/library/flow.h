@@ -125,6 +125,18 @@ enum tsr_status tsr_decode_coded(struct tsr_engine *engine, const struct tsr_hea
                                  const struct tsr_measured *measured, const struct tsr_encode_job *job, uint8_t *raster,
                                  struct tsr_difference *difference, struct tsr_error *error);
 
+void tsr_measure_decoded(const struct tsr_image *image, const struct tsr_measured *measured, const uint8_t *original,
+                         const uint8_t *decoded, struct tsr_difference *difference);
+
+/* frames/region.c: whether a source can have a region, TSR_ERROR_USAGE: none of it lies in the image; and the patches
+ * that have it, of an image of 8 or 16 bits allocated. Errors: also TSR_ERROR_LIMIT, those of reading frames. All of an
+ * image, as patches: what any region takes at most. */
+struct tsr_roi;
+enum tsr_status tsr_check_region(const struct tsr_source *source, const struct tsr_roi *roi, struct tsr_error *error);
+enum tsr_status tsr_settle_region(struct tsr_source *source, const struct tsr_roi *roi, struct tsr_patches *patches,
+                                  struct tsr_error *error);
+struct tsr_patches tsr_all_patches(const struct tsr_image *image);
+
 /* frames/base.c: the frames of a base, a .tsr that stands in a stretch of an input (BASE.md), as those with this header
  * refer to them; of as many at once as a batch has, 0: of regions alone. The caller closes it, also after an error.
  * Errors: TSR_ERROR_CORRUPT (it is no base of such a file), those of reading a .tsr. */
@@ -145,7 +157,17 @@ enum tsr_status tsr_base_frame(struct tsr_base_frames *base, uint32_t frame, uin
 enum tsr_status tsr_base_region(struct tsr_base_frames *base, uint32_t frame, const struct tsr_region *region,
                                 uint8_t *raster, struct tsr_error *error);
 
-/* Writes a coded frame; distance: to the frame whose model it has, if it is without one. */
+/* The whole frame of the job at a place, whose own samples are decoded: those, or, in a file with patches, the base's
+ * frame with its patches replaced. And of a frame of such a file the base's samples of some patches, as
+ * tsr_take_patches gives them. */
+uint8_t *tsr_base_complete(struct tsr_base_frames *base, uint32_t place, uint8_t *decoded);
+enum tsr_status tsr_base_patches(struct tsr_base_frames *base, uint32_t frame, uint32_t first, uint32_t count,
+                                 uint8_t *samples, struct tsr_error *error);
+
+/* frames/stacks.c: writes a coded frame, or a tile of it, with the model before the first one; distance: to the frame
+ * whose model it has, if it is without one. */
+enum tsr_status tsr_put_tile(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded, uint32_t t,
+                             uint32_t distance, struct tsr_error *error);
 enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded,
                               uint32_t distance, struct tsr_error *error);
 
@@ -266,8 +288,11 @@ uint32_t tsr_coded_tiles(const struct tsr_image *image, const struct tsr_coding 
 /* Why samples of such an image are never coded with loss, in words; NULL: they may be. */
 const char *tsr_never_lossy(const struct tsr_image *image);
 
-/* The values that a coding must not change: none without loss, which changes nothing. */
+/* The values that a coding of frames must not change: none without loss, which changes nothing, as in patches. */
 const struct tsr_kept_ranges *tsr_kept_of(const struct tsr_header *header, const struct tsr_coding *coding);
+
+/* The coding of a file's frames: the header's, without loss if they are patches. */
+struct tsr_coding tsr_coding_of_frames(const struct tsr_header *header);
 
 /* The coding that files get which are not coded with loss, as this one would have it: by path P, with its coder and its
  * effort. */

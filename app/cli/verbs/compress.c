@@ -108,6 +108,7 @@ static enum tsr_status make_output(struct tsr_engine *engine, const struct optio
     else if (status == TSR_OK) {
         struct tsr_compress_options compress = options->coding.compress;
         compress.range = task->range;
+        compress.roi = options->coding.region ? &options->coding.region->roi : NULL;
         status = tsr_compress(engine, &source, &sink, &compress, &outcome->report, &outcome->error);
     }
     if (status == TSR_ERROR_EXISTS && options->archive.update != UPDATE_OFF &&
@@ -229,6 +230,10 @@ static enum tsr_status look_at_all(const struct options *options, struct tsr_eng
                                    struct tsr_error *error)
 {
     if (options->coding.compress.loss == TSR_LOSSLESS) return TSR_OK;
+    if (options->coding.region) {
+        const enum tsr_status read = read_masks(engine, options->coding.region, error);
+        if (read != TSR_OK) return read;
+    }
     const enum tsr_status status = find_ranges(options, engine, list, error);
     return status == TSR_OK ? find_referrers(options, engine, list, error) : status;
 }

@@ -20,6 +20,14 @@ static void join_tiles(const struct tsr_coded_frame *coded, uint8_t *payload, st
     }
 }
 
+void tsr_measure_decoded(const struct tsr_image *image, const struct tsr_measured *measured, const uint8_t *original,
+                         const uint8_t *decoded, struct tsr_difference *difference)
+{
+    *difference = (struct tsr_difference){0};
+    tsr_add_difference(image, measured, original, decoded, difference);
+    tsr_add_ssim(tsr_isa(), image, measured, original, decoded, difference);
+}
+
 enum tsr_status tsr_decode_coded(struct tsr_engine *engine, const struct tsr_header *header,
                                  const struct tsr_measured *measured, const struct tsr_encode_job *from,
                                  uint8_t *raster, struct tsr_difference *difference, struct tsr_error *error)
@@ -48,9 +56,7 @@ enum tsr_status tsr_decode_coded(struct tsr_engine *engine, const struct tsr_hea
     free(tiles);
     engine->ops->give_workspace(engine, workspace);
     *difference = job.difference;
-    if (status == TSR_OK && !job.is_measured) {
-        tsr_add_difference(image, measured, from->raster, raster, difference);
-        tsr_add_ssim(tsr_isa(), image, measured, from->raster, raster, difference);
-    }
+    if (status == TSR_OK && !job.is_measured)
+        tsr_measure_decoded(image, measured, from->raster, raster, difference);
     return status == TSR_ERROR_CORRUPT ? TSR_ERROR_INTERNAL : status;
 }
