@@ -106,6 +106,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     struct tsr_coding coding;
     TSR_TRY(tsr_source_open(input, source_options, source, error));
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
+    if (wanted->roi && tsr_has_samples(&(*source)->header)) TSR_TRY(tsr_check_region(*source, wanted->roi, error));
     if (tsr_has_pieces(&(*source)->header)) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
     if (coding.lossy) TSR_TRY(settle_values(*source, wanted, &coding, report, error));
@@ -113,7 +114,10 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     const struct tsr_kept_ranges kept = (*source)->header.kept;
     const bool has_tried = coding.lossy && wanted->target != TSR_TARGET_NONE;
     if (has_tried) {
-        TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
+        struct tsr_patches apart = {0};
+        if (wanted->roi) TSR_TRY(tsr_settle_region(*source, wanted->roi, &apart, error));
+        TSR_TRY(tsr_meet_target(engine, *source, wanted, apart.count > 0 ? &apart : NULL, &coding, &report->tries,
+                                error));
         if (!coding.lossy)
             snprintf(report->reason, sizeof report->reason, "coded without loss: %s",
                      wanted->target == TSR_TARGET_PSNR      ? "no step has that PSNR"

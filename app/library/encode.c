@@ -204,6 +204,8 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
         } else {
             TSR_TRY(tsr_decode_coded(e->engine, &e->source->header, &e->measured, job, e->decoded, &measured, error));
         }
+        if (e->encoded.apart)
+            TSR_TRY(tsr_add_inside(e->encoded.apart, image, &e->measured, original, decoded, &e->encoded.inside, error));
         tsr_add_frame(&e->source->windows, e->frames_done, (uint64_t)image->columns * image->rows, &measured,
                       &e->difference, &e->encoded.own_window);
         if (e->encoded.profile) {
@@ -535,8 +537,7 @@ static enum tsr_status weigh_saving(struct encoding *e, struct tsr_error *error)
 static enum tsr_status put_derived_prefix(struct encoding *e, const struct tsr_hash128 *original,
                                           struct tsr_error *error)
 {
-    const struct tsr_image *image = &e->source->header.image;
-    const double native = (double)tsr_frame_bits(image) * image->frames / 8;
+    const double native = (double)tsr_all_rasters(&e->source->header.image);
     const double ratio = native / (double)tsr_container_payload_bytes(e->writer);
     const enum tsr_status status = e->source->ops->derive(e->source, original, ratio, &e->range, error);
     if (status == TSR_ERROR_CORRUPT) return tsr_decline(error); /* of a header that has no lossy copy */
@@ -553,6 +554,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.source = source;
     e.writer = writer;
     e.encoded.profile = encoded->profile;
+    e.encoded.apart = encoded->apart;
     e.encoded.stops_if_longer = encoded->stops_if_longer;
     e.encoded.estimates = encoded->estimates;
     e.encoded.keeps_raster = encoded->keeps_raster;

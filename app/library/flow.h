@@ -35,6 +35,8 @@ struct tsr_encoded {
     struct tsr_estimate estimate;     /* out: then that, else 0 */
     bool gives_way;                   /* out: it has ended early, TSR_DECLINED: loss saves too little */
     struct tsr_difference difference; /* out: of lossy frames to their originals */
+    const struct tsr_patches *apart;  /* in: NULL, or what will come back as it was; */
+    struct tsr_difference inside;     /* out: then the part of the difference that is in it, without SSIM */
     struct tsr_own_window own_window; /* out: the worst of those that are measured in one frame alone */
     bool skips_ssim;                  /* in: its SSIM is not measured */
     bool keeps_raster;                /* in: of one frame */
@@ -137,6 +139,15 @@ enum tsr_status tsr_settle_region(struct tsr_source *source, const struct tsr_ro
                                   struct tsr_error *error);
 struct tsr_patches tsr_all_patches(const struct tsr_image *image);
 
+/* frames/body.c: sets the samples of a component that stand out from the background of an image of 8 or 16 bits
+ * allocated, in any frame; all, if none does. mask: a byte for each. Errors: TSR_ERROR_LIMIT, those of reading frames. */
+enum tsr_status tsr_find_body(struct tsr_source *source, uint8_t *mask, struct tsr_error *error);
+
+/* frames/decoded.c: adds the difference of a frame in its patches, without SSIM. Errors: TSR_ERROR_LIMIT. */
+enum tsr_status tsr_add_inside(const struct tsr_patches *patches, const struct tsr_image *image,
+                               const struct tsr_measured *measured, const uint8_t *original, const uint8_t *decoded,
+                               struct tsr_difference *sum, struct tsr_error *error);
+
 /* frames/base.c: the frames of a base, a .tsr that stands in a stretch of an input (BASE.md), as those with this header
  * refer to them; of as many at once as a batch has, 0: of regions alone. The caller closes it, also after an error.
  * Errors: TSR_ERROR_CORRUPT (it is no base of such a file), those of reading a .tsr. */
@@ -177,9 +188,11 @@ void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine
 
 /* rate.c: the coding with loss that meets wanted->target, which must be set; *coding names path, coder and effort, and
  * becomes one without loss where only that meets it, or no loss is needed. The source must be opened anew afterwards.
- * *tries: how often it was coded. Errors: TSR_ERROR_USAGE where the target cannot be met, all of tsr_encode. */
+ * *tries: how often it was coded. apart: NULL, or patches without which PSNRs are met, too. Errors: TSR_ERROR_USAGE
+ * where the target cannot be met, all of tsr_encode. */
 enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source, const struct tsr_wanted *wanted,
-                                struct tsr_coding *coding, int *tries, struct tsr_error *error);
+                                const struct tsr_patches *apart, struct tsr_coding *coding, int *tries,
+                                struct tsr_error *error);
 
 /* Most squared error of so many samples at this PSNR of their range: exact to 1/10^8, rounded down. */
 uint64_t tsr_squared_error_limit(uint32_t range, uint64_t samples, uint32_t psnr_hundredths);

@@ -10,6 +10,12 @@
 /* Memory that a batch of frames may take: its rasters and the engine's work space. */
 #define BATCH_BYTES ((size_t)192 << 20)
 
+uint64_t tsr_region_memory(const struct tsr_image *image)
+{
+    const uint64_t cells = (uint64_t)8 << 20; /* by which a body is found, at most */
+    return cells + (uint64_t)image->columns * image->rows;
+}
+
 static uint64_t less_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -136,8 +142,7 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
                                  ? 0
                                  : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
     const uint64_t repeats = tsr_looks_for_repeats(header, coding->lossy, true) ? tsr_repeats_bytes() : 0;
-    const uint64_t masks = header->patches.count > 0 ? (uint64_t)header->image.columns * header->image.rows : 0;
-    return fixed + repeats + masks + base_memory(engine, header, plan.batch) +
+    return fixed + repeats + base_memory(engine, header, plan.batch) +
            plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128) + sizeof(uint32_t)) + rasters +
            ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);
 }

@@ -157,7 +157,10 @@ enum tsr_status tsr_settle_region(struct tsr_source *source, const struct tsr_ro
     for (uint32_t i = 0; i < roi->rectangle_count; i++)
         if (clip(image, &roi->rectangles[i], &box)) set_rectangle(&mask, &box);
     for (size_t i = 0; roi->mask && i < samples; i++) mask.set[i] |= roi->mask[i] != 0;
-    if (find_box(&mask, &box))
+    if (roi->body) status = tsr_find_body(source, mask.set, error);
+    if (status != TSR_OK)
+        ; /* the error has its sentence */
+    else if (find_box(&mask, &box))
         choose_patches(&mask, &box, image, patches);
     else
         status = tsr_fail(error, TSR_ERROR_USAGE, "the region of %s has no samples", tsr_input_name(source->input));

@@ -11,7 +11,6 @@ enum tsr_status tsr_settle_base(struct tsr_source *source, const struct tsr_want
     struct tsr_input *input = NULL;
     struct tsr_container_reader *reader = NULL;
     if (!tsr_has_samples(&source->header)) return TSR_OK;
-    if (wanted->roi && wanted->base.size == 0) return tsr_check_region(source, wanted->roi, error);
     if (wanted->base.size == 0 || (wanted->roi ? !tsr_may_have_patches(&source->header) : !source->header.exact))
         return TSR_OK;
     input = tsr_input_from_memory(wanted->base.bytes, wanted->base.size, tsr_input_name(source->input));
@@ -103,7 +102,7 @@ static enum tsr_status write_whole(struct tsr_account *account, struct tsr_input
     lossless.target = TSR_TARGET_NONE;
     lossless.base = (struct tsr_piece){NULL, 0};
     account->coding = coding;
-    account->has_base = account->has_patches = false;
+    account->has_base = account->has_region = false;
     begin_again(input, written, report);
     TSR_TRY(tsr_write_once(account->engine, input, whole, &lossless, false, written, report, error));
     if (written->bytes * 10 > before.bytes * 11) {
@@ -123,6 +122,7 @@ enum tsr_status tsr_write_with_region(struct tsr_account *account, struct tsr_in
     struct tsr_wanted on_base = *wanted;
     const struct tsr_output_mark start = tsr_output_mark(output);
     account->output_bytes += 2 * (tsr_input_size(input) + 2 * TSR_EXCESS_BYTES); /* of the base, and without loss */
+    account->has_region = true;
     TSR_TRY(tsr_write_smaller(account, input, base, wanted, false, written, report, error));
     const struct tsr_piece tsr = {tsr_output_bytes(base), (size_t)tsr_output_size(base)};
     if (!tsr_has_frames(&written->header) || !written->header.coding.lossy)
@@ -136,7 +136,7 @@ enum tsr_status tsr_write_with_region(struct tsr_account *account, struct tsr_in
     on_base.target = TSR_TARGET_NONE;
     on_base.base = tsr;
     account->coding = coding;
-    account->has_base = account->has_patches = true;
+    account->has_base = true;
     begin_again(input, written, report);
     TSR_TRY(tsr_write_once(account->engine, input, output, &on_base, false, written, report, error));
     wanted->base = tsr;
