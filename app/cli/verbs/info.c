@@ -266,7 +266,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
         cJSON_AddBoolToObject(o, "lossless", !info->coding.lossy);
         cJSON_AddNumberToObject(o, "payload_bytes", (double)info->payload_bytes);
         if (info->base_bytes > 0) cJSON_AddNumberToObject(o, "base_bytes", (double)info->base_bytes);
-        add_base_loss(o, info->base_psnr_db, info->base_max_error);
+        if (info->base_bytes > 0) add_base_loss(o, info->base_psnr_db, info->base_max_error);
         if (exact) add_exact(o, &info->exact, exact);
         if (info->coding.lossy) {
             if (has_qp(&info->coding)) cJSON_AddNumberToObject(o, "qp", info->coding.qp_eighths / 8.0);

@@ -188,7 +188,7 @@ static cJSON *tell_file(const struct options *options, const struct task *task, 
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_number(o, "files", ok && r->files > 0, r->files);
     add_number(o, "base_bytes", ok && r->base_bytes > 0, (double)r->base_bytes);
-    if (ok) add_base_loss(o, r->base_psnr_db, r->base_max_error);
+    if (ok && r->base_bytes > 0) add_base_loss(o, r->base_psnr_db, r->base_max_error);
     if (ok) add_exact(o, &r->exact, NULL);
     add_text(o, "reason", ok ? r->reason : NULL);
     add_text(o, "damage", ok ? r->damage : NULL);
@@ -301,7 +301,7 @@ static void print_file_line(const struct options *options, const struct task *ta
              tsr_path_name(r->coding.path), tsr_coder_name(r->coding.coder));
     print_loss(options, r);
     if (r->base_bytes > 0 && compresses) talk("  base of %llu bytes", (unsigned long long)r->base_bytes);
-    if (r->base_max_error >= 0 && compresses)
+    if (r->base_bytes > 0 && r->base_max_error >= 0 && compresses)
         talk(", %.2f dB, largest error %lld", r->base_psnr_db, (long long)r->base_max_error);
     if (r->exact.samples > 0)
         talk("  exact: %llu samples in %u,%u,%u,%u", (unsigned long long)r->exact.samples, r->exact.box.column,
