@@ -131,6 +131,15 @@ for at in 100 1000 -400 -1000; do
     if "$TESSERA" decompress -q hurt.tsr -o b 2>/dev/null; then cmp b right || bad "damage at byte $at: a wrong file"; fi
 done
 
+# verify and the page say it, too. An original that differs where samples are exact is another one.
+mkdir originals archive && cp "$DATA/pnm/ct_12bit.pgm" originals/a.pgm
+run 0 "$TESSERA" compress -q --qp 30 --roi 50,60,70,80 --report page.html originals/a.pgm -o archive/a.pgm.tsr
+grep -q '5,600 samples of each frame and component are as they were, in 50,60,70,80\|5600 samples of each frame' page.html || bad "the page does not say what is exact"
+run 0 "$TESSERA" verify --json originals archive
+grep -q '"exact":{"samples":5600,"rectangles":1,"box":\[50,60,70,80\]' "$out" || bad "verify does not say what is exact: $(cat "$out")"
+changes_byte originals/a.pgm $((15 + 2 * (100 * 256 + 80) + 1))
+"$TESSERA" verify --json originals archive >"$out" 2>&1 && bad "verify takes another original"
+
 # The derived DICOM object says it, and has another UID than the base.
 run 0 "$TESSERA" compress -q -f --qp 30 --roi 90,80,40,30 "$DATA/dicom/ct/slice_01.dcm" -o c.tsr
 run 0 "$TESSERA" decompress -q -f c.tsr -o whole.dcm

@@ -296,7 +296,7 @@ static bool decode_base(const struct ref_part *part, const uint8_t **rasters)
     const struct ref_header *h = &part->header;
     struct ref_file file;
     struct ref_part *parts;
-    struct ref_proof made = {.original = {.size = 0}};
+    struct ref_proof made = {.original = {.size = 0}}, whole = made, of_base = made;
     struct ref_bytes b;
     size_t count;
     if (part->first == part->end || part->file->sections[part->first].type != 'L' || part->name)
@@ -307,6 +307,9 @@ static bool decode_base(const struct ref_part *part, const uint8_t **rasters)
     if (!ref_open_bytes(&file, copy, b.size, part->file->strict) || !ref_list_parts(&file, &parts, &count))
         return false;
     if (count != 1 || !ref_fits_base(h, &parts->header)) return ref_fail("a base is of another image");
+    if (!ref_read_proof(&whole, part) || !ref_read_proof(&of_base, parts)) return false;
+    if (whole.original.size != of_base.original.size || memcmp(whole.original.hash, of_base.original.hash, 16) != 0)
+        return ref_fail("a base is of another file");
     struct ref_output *out = ref_output_open(NULL, &parts->header, false);
     if (!out) return false;
     const bool good = decode_sections(parts, out, keep, &made);

@@ -3,6 +3,7 @@
 #include "tests/unit/images.h"
 
 #include "io/container/container.h"
+#include "tests/sections/sections.h"
 
 enum { COLUMNS = 700, ROWS = 500, FRAMES = 3, FRAME = COLUMNS * ROWS * 2 };
 
@@ -212,6 +213,68 @@ TEST(hostile_bases)
     tsr_buffer_free(&other);
 }
 
+/* A base of another original of the same image, which would decode: neither the whole file nor the base is read. */
+TEST(base_of_another_file)
+{
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    struct tsr_buffer other = {NULL, 0};
+    struct tsr_reader *reader;
+    const struct tsr_data_sink sink = tsr_to_memory(&other);
+    const struct tsr_data_source source = tsr_from_memory(raster, sizeof raster);
+    raster[0] ^= 1;
+    options.loss = TSR_LOSS_PSNR;
+    options.psnr_hundredths = 4500;
+    DO(tsr_compress_raster(engine, &image, &source, &sink, &options, NULL, &error));
+    raster[0] ^= 1;
+    struct tsr_output *const output = with_base(other.bytes, other.count);
+    struct tsr_data_source whole = tsr_from_memory(tsr_output_bytes(output), (size_t)tsr_output_size(output));
+    assert_int_equal(tsr_test(engine, &whole, NULL, &error), TSR_ERROR_CORRUPT);
+    assert_non_null(strstr(error.text, "its base is of another file"));
+    whole.base = true;
+    assert_int_equal(tsr_open(engine, &whole, &reader, &error), TSR_ERROR_CORRUPT);
+    assert_non_null(strstr(error.text, "its base is of another file"));
+    tsr_output_close(output);
+    tsr_buffer_free(&other);
+}
+
+/* An index whose check holds, and whose first entry, the base's, has another length. */
+TEST(forged_index)
+{
+    static const uint64_t lengths[] = {0, 9, 10, 1000, UINT32_MAX, UINT64_MAX / 2, UINT64_MAX};
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        struct sections s;
+        struct tsr_reader *reader = NULL;
+        uint8_t varint[10];
+        size_t used = 0, at = 1, old = 0;
+        assert_true(split_sections(both.bytes, both.count, &s));
+        const struct bytes right = make_index(&s);
+        while (right.data[at - 1] & 0x80) at++; /* behind the count */
+        assert_int_equal(right.data[at], 'L');
+        while (right.data[at + 1 + old] & 0x80) old++;
+        for (uint64_t rest = lengths[i]; used == 0 || rest > 0; rest >>= 7)
+            varint[used++] = (uint8_t)((rest & 0x7f) | (rest >> 7 ? 0x80 : 0));
+        s.other_index = copy_bytes(right.data, at + 1);
+        append(&s.other_index, varint, used);
+        append(&s.other_index, right.data + at + 2 + old, right.size - at - 2 - old);
+        struct bytes file = join_sections(&s, OLD_IDS);
+        struct tsr_data_source source = tsr_from_memory(file.data, file.size);
+        assert_int_equal(tsr_test(engine, &source, NULL, &error), TSR_ERROR_CORRUPT);
+        source.base = true;
+        const enum tsr_status status = tsr_open(engine, &source, &reader, &error);
+        expect(status == TSR_OK || status == TSR_ERROR_CORRUPT, "length %llu: %s", (unsigned long long)lengths[i],
+               error.text);
+        if (status == TSR_OK) { /* the sections were found without the index */
+            uint8_t *const frame = malloc(FRAME);
+            DO(tsr_read_frame(reader, 0, 0, frame, FRAME, 0, &error));
+            free(frame);
+            tsr_close(reader);
+        }
+        free(right.data);
+        free(file.data);
+        free_sections(&s);
+    }
+}
+
 /* What has no base, and options that contradict each other. */
 TEST(no_base)
 {
@@ -235,10 +298,8 @@ TEST(no_base)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_of_the_base),
-        cmocka_unit_test(frames_and_regions),
-        cmocka_unit_test(hostile_bases),
-        cmocka_unit_test(no_base),
+        cmocka_unit_test(reads_of_the_base),    cmocka_unit_test(frames_and_regions), cmocka_unit_test(hostile_bases),
+        cmocka_unit_test(base_of_another_file), cmocka_unit_test(forged_index),       cmocka_unit_test(no_base),
     };
     return cmocka_run_group_tests(tests, make_files, free_files);
 }

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "io/container/container.h"
+#include "tests/sections/sections.h"
 
 enum { REGIONS = 12, MOST_BYTES = 1 << 20 };
 
@@ -402,13 +402,88 @@ TEST(refusals)
     assert_int_equal(tsr_check_options(&options, &error), TSR_ERROR_USAGE);
 }
 
+/* ---- Hostile files -------------------------------------------------------------------------------------------- */
+
+/* Left, top, width, height, across and down as varints below 128, and bits. */
+struct value {
+    uint8_t bytes[6 + 600];
+    size_t size;
+    enum tsr_status status;
+};
+
+/* The header of a file with another item 15, which is the last one. */
+static struct bytes with_value(const struct tsr_buffer *file, size_t old, const struct value *value)
+{
+    struct sections s;
+    assert_true(split_sections(file->bytes, file->count, &s));
+    const struct bytes header = s.section[0].body;
+    struct bytes other = copy_bytes(header.data, header.size - old - 1);
+    uint8_t length[2] = {(uint8_t)(value->size | 0x80), (uint8_t)(value->size >> 7)};
+    if (value->size < 128) length[0] = (uint8_t)value->size;
+    append(&other, length, value->size < 128 ? 1 : 2);
+    append(&other, value->bytes, value->size);
+    replace_body(&s, 0, other.data, other.size);
+    const struct bytes made = join_sections(&s, NEW_IDS);
+    free(other.data);
+    free_sections(&s);
+    return made;
+}
+
+TEST(hostile_patches)
+{
+    const struct tsr_image image = {
+        .columns = 100, .rows = 80, .frames = 1, .components = 1, .bits_allocated = 8, .bits_stored = 8, .high_bit = 7};
+    struct rng r = {12};
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    struct tsr_buffer file = {NULL, 0};
+    const struct tsr_data_sink sink = tsr_to_memory(&file);
+    const struct tsr_data_source source = tsr_from_memory(raster, raster_bytes(&image));
+    struct region region = {.roi = TSR_ROI, .rectangle = {{20, 30, 25, 15}}};
+    /* The first one is the file's own. What the last ones of these say is possible, and the patches decode to others.
+     */
+    static const struct value values[] = {
+        {{20, 30, 25, 15, 1, 1, 1}, 7, TSR_OK},
+        {{20, 30, 25, 15, 1, 1, 0}, 7, TSR_ERROR_CORRUPT}, /* no patch */
+        {{20, 30, 25, 15, 1, 1, 3}, 7, TSR_ERROR_CORRUPT}, /* a spare bit */
+        {{20, 30, 25, 15, 1, 1}, 6, TSR_ERROR_CORRUPT},    /* no bits */
+        {{20, 30, 25, 15, 1, 1, 1, 0}, 8, TSR_ERROR_CORRUPT},
+        {{20, 30, 25, 15, 0, 1, 1}, 7, TSR_ERROR_CORRUPT},
+        {{20, 30, 25, 15, 1, 0, 1}, 7, TSR_ERROR_CORRUPT},
+        {{20, 30, 0, 15, 1, 1, 1}, 7, TSR_ERROR_CORRUPT},
+        {{20, 30, 25, 0, 1, 1, 1}, 7, TSR_ERROR_CORRUPT},
+        {{100, 30, 25, 15, 1, 1, 1}, 7, TSR_ERROR_CORRUPT}, /* outside of the image */
+        {{20, 80, 25, 15, 1, 1, 1}, 7, TSR_ERROR_CORRUPT},
+        {{20, 30, 101, 15, 1, 1, 1}, 7, TSR_ERROR_CORRUPT}, /* wider than the image */
+        {{20, 30, 25, 81, 1, 1, 1}, 7, TSR_ERROR_CORRUPT},
+        {{20, 30, 40, 15, 3, 1, 1}, 7, TSR_ERROR_CORRUPT},        /* the last place begins outside */
+        {{20, 30, 25, 15, 127, 127}, 6 + 514, TSR_ERROR_CORRUPT}, /* too many places */
+        {{20, 30, 25, 15, 3, 1, 7}, 7, TSR_ERROR_CORRUPT},        /* more patches than the file has */
+        {{21, 30, 25, 15, 1, 1, 1}, 7, TSR_ERROR_CORRUPT},        /* elsewhere */
+        {{90, 70, 25, 15, 1, 1, 1}, 7, TSR_ERROR_CORRUPT},        /* reaches out of the image */
+        {{20, 30, 15, 25, 1, 1, 1}, 7, TSR_ERROR_CORRUPT},
+    };
+    fill_frames(&image, &r);
+    region.roi.rectangles = region.rectangle;
+    region.roi.rectangle_count = 1;
+    options.loss = TSR_LOSS_QP;
+    options.qp_eighths = 300;
+    options.roi = &region.roi;
+    DO(tsr_compress_raster(engine, &image, &source, &sink, &options, NULL, &error));
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        struct bytes made = with_value(&file, values[0].size, &values[i]);
+        const struct tsr_data_source hostile = tsr_from_memory(made.data, made.size);
+        const enum tsr_status status = tsr_test(engine, &hostile, NULL, &error);
+        expect(status == values[i].status, "value %zu: %s", i, status == TSR_OK ? "taken" : error.text);
+        free(made.data);
+    }
+    tsr_buffer_free(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grey),
-        cmocka_unit_test(colour),
-        cmocka_unit_test(frames),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(grey),     cmocka_unit_test(colour),          cmocka_unit_test(frames),
+        cmocka_unit_test(refusals), cmocka_unit_test(hostile_patches),
     };
     return cmocka_run_group_tests(tests, start, end);
 }
