@@ -257,8 +257,8 @@ enum tsr_quality { TSR_QUALITY_DIAGNOSTIC = 1, TSR_QUALITY_VISUALLY_LOSSLESS = 2
  * that a GPU does, whose decoder shares nothing with its encoder but the definitions. */
 enum tsr_verify { TSR_VERIFY_CPU = 0, TSR_VERIFY_NONE = 1, TSR_VERIFY_ENGINE = 2 };
 
-/* Samples of a file with loss that come back as they were, in all frames and all components: those that a rectangle, the
- * mask or the body has, and those around them that are coded with them (struct tsr_exact). */
+/* Samples of a file with loss that come back as they were, in all frames and all components: those that a rectangle,
+ * the mask or the body has, and those around them that are coded with them (struct tsr_exact). */
 struct tsr_roi {
     size_t size;
     const struct tsr_region *rectangles; /* columns and rows at least 1. What of one lies outside of the image is left

@@ -308,9 +308,9 @@ static enum tsr_status narrow_to_base(struct tsr_input *input, struct tsr_error 
     TSR_TRY(tsr_container_open(input, &reader, error));
     const struct tsr_stretch_of_file base = tsr_container_base(reader);
     const enum tsr_status status =
-        base.size > 0 ? tsr_base_of(reader, NULL, error)
-                      : tsr_fail(error, TSR_ERROR_USAGE, "%s has no base (lossless_rest was not set)",
-                                 tsr_input_name(input));
+        base.size > 0
+            ? tsr_base_of(reader, NULL, error)
+            : tsr_fail(error, TSR_ERROR_USAGE, "%s has no base (lossless_rest was not set)", tsr_input_name(input));
     tsr_container_close(reader);
     if (status == TSR_OK) tsr_input_narrow(input, base.offset, base.size);
     return status;

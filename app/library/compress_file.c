@@ -116,8 +116,8 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     if (has_tried) {
         struct tsr_patches apart = {0};
         if (wanted->roi) TSR_TRY(tsr_settle_region(*source, wanted->roi, &apart, error));
-        TSR_TRY(tsr_meet_target(engine, *source, wanted, apart.count > 0 ? &apart : NULL, &coding, &report->tries,
-                                error));
+        TSR_TRY(
+            tsr_meet_target(engine, *source, wanted, apart.count > 0 ? &apart : NULL, &coding, &report->tries, error));
         if (!coding.lossy)
             snprintf(report->reason, sizeof report->reason, "coded without loss: %s",
                      wanted->target == TSR_TARGET_PSNR      ? "no step has that PSNR"

@@ -55,8 +55,8 @@ static void describe_video(const struct tsr_header *header, struct tsr_info *inf
 /* Rectangles as boxes: the smallest one that all lie in. */
 static void add_to_box(struct tsr_region *box, const struct tsr_region *r)
 {
-    const uint32_t right = box->column + box->columns, bottom = box->row + box->rows,
-                   ends_at = r->column + r->columns, ends_below = r->row + r->rows;
+    const uint32_t right = box->column + box->columns, bottom = box->row + box->rows, ends_at = r->column + r->columns,
+                   ends_below = r->row + r->rows;
     if (box->columns == 0) {
         *box = *r;
         return;

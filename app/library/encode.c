@@ -205,7 +205,8 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
             TSR_TRY(tsr_decode_coded(e->engine, &e->source->header, &e->measured, job, e->decoded, &measured, error));
         }
         if (e->encoded.apart)
-            TSR_TRY(tsr_add_inside(e->encoded.apart, image, &e->measured, original, decoded, &e->encoded.inside, error));
+            TSR_TRY(
+                tsr_add_inside(e->encoded.apart, image, &e->measured, original, decoded, &e->encoded.inside, error));
         tsr_add_frame(&e->source->windows, e->frames_done, (uint64_t)image->columns * image->rows, &measured,
                       &e->difference, &e->encoded.own_window);
         if (e->encoded.profile) {
@@ -320,9 +321,8 @@ static enum tsr_status code_batch(struct encoding *e, uint32_t first, uint32_t c
     for (uint32_t i = 0, alike; i < count; i += alike) {
         struct tsr_coding coding = tsr_coding_of_frames(&e->source->header);
         alike = frames_alike(&coding, first + i, count - i);
-        const enum tsr_status status =
-            tsr_kept_encode(e->engine, &e->coded, tsr_kept_of(&e->source->header, &coding), &coding,
-                            e->jobs + i, alike, e->workspace);
+        const enum tsr_status status = tsr_kept_encode(e->engine, &e->coded, tsr_kept_of(&e->source->header, &coding),
+                                                       &coding, e->jobs + i, alike, e->workspace);
         if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first + i);
         const uint32_t step = e->stack ? e->stack : 1;
         for (uint32_t k = i; k < i + alike; k += step)

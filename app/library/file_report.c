@@ -92,8 +92,8 @@ static void report_archive(const struct tsr_wanted *wanted, struct tsr_report *r
  * may lose all that there is. */
 static void report_overshoot(const struct tsr_wanted *wanted, struct tsr_report *report)
 {
-    if (wanted->target != TSR_TARGET_PSNR || report->base_bytes > 0 || report->promise != TSR_PROMISE_LOSSY || report->reason[0] ||
-        report->max_error == 0)
+    if (wanted->target != TSR_TARGET_PSNR || report->base_bytes > 0 || report->promise != TSR_PROMISE_LOSSY ||
+        report->reason[0] || report->max_error == 0)
         return;
     if (report->psnr_db > (double)wanted->target_value / 100 + 0.1)
         snprintf(report->reason, sizeof report->reason,

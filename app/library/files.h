@@ -29,7 +29,7 @@ struct tsr_written {
     uint64_t payload_bytes;
     uint64_t base_bytes; /* 0: it has no base */
     struct tsr_told_loss base_loss;
-    uint8_t *raster;     /* of a member that may share its model with others: its only frame, the caller's; or NULL */
+    uint8_t *raster; /* of a member that may share its model with others: its only frame, the caller's; or NULL */
 };
 
 /* Writes an input's container to the output, is_member: that of a series' member. A source that turns out to be

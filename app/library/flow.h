@@ -140,7 +140,8 @@ enum tsr_status tsr_settle_region(struct tsr_source *source, const struct tsr_ro
 struct tsr_patches tsr_all_patches(const struct tsr_image *image);
 
 /* frames/body.c: sets the samples of a component that stand out from the background of an image of 8 or 16 bits
- * allocated, in any frame; all, if none does. mask: a byte for each. Errors: TSR_ERROR_LIMIT, those of reading frames. */
+ * allocated, in any frame; all, if none does. mask: a byte for each. Errors: TSR_ERROR_LIMIT, those of reading frames.
+ */
 enum tsr_status tsr_find_body(struct tsr_source *source, uint8_t *mask, struct tsr_error *error);
 
 /* frames/decoded.c: adds the difference of a frame in its patches, without SSIM. Errors: TSR_ERROR_LIMIT. */

@@ -73,8 +73,7 @@ static uint64_t base_memory(const struct tsr_engine *engine, const struct tsr_he
                    patches = header->patches.count > 0 ? tsr_raster_bytes(&coded) + 64 : 0;
     if (!header->has_base) return 0;
     return ops->workspace_bytes(batch * (raster + 64)) + ops->workspace_bytes(batch * room) +
-           2 * ops->workspace_bytes(batch * patches) +
-           tsr_frame_bound(image, &none) + 2 * raster +
+           2 * ops->workspace_bytes(batch * patches) + tsr_frame_bound(image, &none) + 2 * raster +
            ops->workspace_bytes(tsr_kept_decode_bound(engine, image, &some, (uint32_t)tsr_most_tiles(image), 1));
 }
 
@@ -268,8 +267,7 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
     const uint64_t longest = tsr_longest_unit(reader), units = longest > 0 ? tsr_unit_memory(header, longest) : 0;
     if (!tsr_has_frames(header) || tsr_are_units(header)) return own + restoring->held + restoring->work + units;
     engine = engine_for(engine, header);
-    const uint32_t tiles = hardest_tiles(engine, reader),
-                   batch = decoding_batch(engine, header, kept, tiles, own);
+    const uint32_t tiles = hardest_tiles(engine, reader), batch = decoding_batch(engine, header, kept, tiles, own);
     const struct batch_memory frames =
         batch_memory(engine, &coded, kept, tiles, batch, batch_sections(reader, image->frames, batch));
     return own + units + base_memory(engine, header, batch) + index_memory(image, tsr_container_base(reader).size) +

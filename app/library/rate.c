@@ -79,9 +79,9 @@ struct search {
     uint32_t psnr;          /* by_psnr: hundredths of a dB; by_level: what is about as good */
     struct tsr_level level; /* by_level: its floor of a PSNR is 0 where SSIM alone is asked for, over all samples */
     const struct tsr_patches *apart; /* as in struct tsr_encoded */
-    uint64_t limit, aim;    /* of the size, or of the squared error: not to be exceeded, and a little below */
-    uint64_t frame_blocks;  /* 4x4 blocks of a frame, in one component */
-    uint64_t blocks;        /* of all frames */
+    uint64_t limit, aim;             /* of the size, or of the squared error: not to be exceeded, and a little below */
+    uint64_t frame_blocks;           /* 4x4 blocks of a frame, in one component */
+    uint64_t blocks;                 /* of all frames */
     int tries;
     /* Where the error was, in the last try and with the two QPs next to what is aimed at. */
     uint64_t profile[TSR_PROFILE_PARTS], finer_profile[TSR_PROFILE_PARTS], coarser_profile[TSR_PROFILE_PARTS];

@@ -226,9 +226,9 @@ static enum tsr_status decode_touched(struct tsr_engine *engine, struct tsr_cont
     struct tsr_base base = {NULL, NULL};
     enum tsr_status status =
         header->has_base ? take_base(engine, container, frame, window, &part, &base, error) : TSR_OK;
-    if (status == TSR_OK) 
-        status = decode(engine->cpu, &part, tsr_kept_of(header, &header->coding), window, base, coded, frame, raster,
-                        error);
+    if (status == TSR_OK)
+        status =
+            decode(engine->cpu, &part, tsr_kept_of(header, &header->coding), window, base, coded, frame, raster, error);
     if (status == TSR_OK) tsr_cut_region(&part, raster, &inside, out);
     free((void *)(uintptr_t)base.raster);
     free(base.room);

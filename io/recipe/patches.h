@@ -34,8 +34,8 @@ struct tsr_image tsr_patches_image(const struct tsr_patches *patches, const stru
 /* Copies patches first to first + count - 1 of a frame, counted from 0: out of its raster to one of tsr_patches_image,
  * in which samples outside of the frame are those next to them. Or back, what lies in a window of the frame: its raster
  * is not swapped; NULL: all of the frame. Samples have 8 or 16 bits allocated. */
-void tsr_take_patches(const struct tsr_patches *patches, const struct tsr_image *image, uint32_t first,
-                      uint32_t count, const uint8_t *raster, uint8_t *samples);
+void tsr_take_patches(const struct tsr_patches *patches, const struct tsr_image *image, uint32_t first, uint32_t count,
+                      const uint8_t *raster, uint8_t *samples);
 void tsr_put_patches(const struct tsr_patches *patches, const struct tsr_image *image, const struct tsr_region *window,
                      uint32_t first, uint32_t count, uint8_t *raster, const uint8_t *samples);
 

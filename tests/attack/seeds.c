@@ -208,11 +208,14 @@ struct kind {
 static const struct need {
     const char *kind, *only;
     enum tool tool;
-} needs[] = {
-    {"drawn", "predict", DRAWN}, {"drawn_rgb", "predict", DRAWN},         {"equal_frames", "", EQUAL},
-    {"blend", "predict", DRAWN}, {"predicted", "lossy transform", INTRA}, {"dc_plane", "lossy transform", DC_PLANE},
-    {"based", "lossy", NO_TOOL},
-    {"patched", "lossy", NO_TOOL}};
+} needs[] = {{"drawn", "predict", DRAWN},
+             {"drawn_rgb", "predict", DRAWN},
+             {"equal_frames", "", EQUAL},
+             {"blend", "predict", DRAWN},
+             {"predicted", "lossy transform", INTRA},
+             {"dc_plane", "lossy transform", DC_PLANE},
+             {"based", "lossy", NO_TOOL},
+             {"patched", "lossy", NO_TOOL}};
 
 static const struct kind kinds[] = {
     {"dicom", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, true},
@@ -246,7 +249,7 @@ static const struct kind kinds[] = {
     {"blend", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, false},
     {"predicted", {"pnm/landscape_coarse.ppm", "png/formats/rgb8.png"}, AS_IT_IS, true},
     {"dc_plane", {"pnm/landscape_grey_8bit.pgm", NULL}, AS_IT_IS, true},
-    {"based", {"pnm/landscape_grey_8bit.pgm", "pnm/landscape_8bit.ppm"}, AS_IT_IS, true}, /* BASE.md */
+    {"based", {"pnm/landscape_grey_8bit.pgm", "pnm/landscape_8bit.ppm"}, AS_IT_IS, true},   /* BASE.md */
     {"patched", {"pnm/landscape_grey_8bit.pgm", "pnm/landscape_8bit.ppm"}, AS_IT_IS, true}, /* BASE.md 4 */
     {"verbatim", {"other/text.txt", "dicom/forms/jpeg_garbage.dcm"}, AS_IT_IS, false},
     {"verbatim_cut", {"packed/cut.jpg", "png/damaged/truncated.png"}, AS_IT_IS, false}, /* packed */

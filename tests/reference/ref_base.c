@@ -169,8 +169,8 @@ static void copy_patches(const struct ref_header *h, const uint8_t *raster, cons
                     const bool is_inside = left + x < h->columns && top + y < h->rows;
                     const uint32_t column = left + x < h->columns ? left + x : h->columns - 1,
                                    row = top + y < h->rows ? top + y : h->rows - 1;
-                    uint8_t *const there = sample(h, raster, row, column, c),
-                                   *const here = sample(&coded, samples, first + y, x, c);
+                    uint8_t *const there = sample(h, raster, row, column, c), *const here = sample(&coded, samples,
+                                                                                                   first + y, x, c);
                     if (!back) memcpy(here, there, h->allocated / 8);
                     if (back && is_inside) memcpy(there, here, h->allocated / 8);
                 }

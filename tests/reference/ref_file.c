@@ -111,8 +111,8 @@ struct progress {
     struct ref_frame frame;
     void *frame_mark;
     uint8_t *raster, *hashes;
-    uint8_t *keep;       /* BASE.md 2: of a base, room for the rasters of all frames; else null */
-    const uint8_t *base; /* the base rasters of all frames; null: there is no base */
+    uint8_t *keep;                 /* BASE.md 2: of a base, room for the rasters of all frames; else null */
+    const uint8_t *base;           /* the base rasters of all frames; null: there is no base */
     struct ref_header coded_image; /* BASE.md 4: of what frames code, */
     uint8_t *patches;              /* whose raster has room here */
 };

@@ -165,8 +165,7 @@ static void add_video(cJSON *o, const struct tsr_info *info)
 }
 
 /* coded: encapsulated_word. */
-static void print_text(const char *name, const char *coded, const struct tsr_info *info,
-                       const struct tsr_region *exact)
+static void print_text(const char *name, const char *coded, const struct tsr_info *info, const struct tsr_region *exact)
 {
     const struct tsr_image *i = &info->image;
     char original[HASH_TEXT], samples[HASH_TEXT];
@@ -222,6 +221,22 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
     print_damage(info);
 }
 
+/* What is lost: by the base, and in the whole. */
+static void add_loss(cJSON *o, const struct tsr_info *info, const struct tsr_region *exact)
+{
+    if (info->base_bytes > 0) cJSON_AddNumberToObject(o, "base_bytes", (double)info->base_bytes);
+    if (info->base_bytes > 0) add_base_loss(o, info->base_psnr_db, info->base_max_error);
+    if (exact) add_exact(o, &info->exact, exact);
+    if (!info->coding.lossy) return;
+    if (has_qp(&info->coding)) cJSON_AddNumberToObject(o, "qp", info->coding.qp_eighths / 8.0);
+    cJSON_AddNumberToObject(o, "max_error", (double)info->max_error);
+    add_number(o, "psnr_db", isfinite(info->psnr_db), info->psnr_db);
+    add_number(o, "psnr_stored_db", isfinite(info->psnr_stored_db), info->psnr_stored_db);
+    add_number(o, "range", true, info->range);
+    add_windows(o, info->window, info->windows);
+    add_kept(o, info->kept, info->kept_count);
+}
+
 /* member: the file's name in a series, or NULL. coded: encapsulated_word. */
 static void print_json(const char *name, const char *member, const char *coded, const struct tsr_info *info,
                        const struct tsr_region *exact)
@@ -265,18 +280,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
         cJSON_AddStringToObject(o, "coder", tsr_coder_name(info->coding.coder));
         cJSON_AddBoolToObject(o, "lossless", !info->coding.lossy);
         cJSON_AddNumberToObject(o, "payload_bytes", (double)info->payload_bytes);
-        if (info->base_bytes > 0) cJSON_AddNumberToObject(o, "base_bytes", (double)info->base_bytes);
-        if (info->base_bytes > 0) add_base_loss(o, info->base_psnr_db, info->base_max_error);
-        if (exact) add_exact(o, &info->exact, exact);
-        if (info->coding.lossy) {
-            if (has_qp(&info->coding)) cJSON_AddNumberToObject(o, "qp", info->coding.qp_eighths / 8.0);
-            cJSON_AddNumberToObject(o, "max_error", (double)info->max_error);
-            add_number(o, "psnr_db", isfinite(info->psnr_db), info->psnr_db);
-            add_number(o, "psnr_stored_db", isfinite(info->psnr_stored_db), info->psnr_stored_db);
-            add_number(o, "range", true, info->range);
-            add_windows(o, info->window, info->windows);
-            add_kept(o, info->kept, info->kept_count);
-        }
+        add_loss(o, info, exact);
         write_hash(info->samples_hash, hash);
         if (info->has_samples_hash)
             cJSON_AddStringToObject(o, "samples_xxh3_128", hash);

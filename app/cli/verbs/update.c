@@ -19,7 +19,8 @@ bool is_same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* A request without loss is not met by a file with loss, nor one for a region by a file that has none. A file without a base meets one for a base: some have none. */
+/* A request without loss is not met by a file with loss, nor one for a region by a file that has none. A file without a
+ * base meets one for a base: some have none. */
 static bool meets_request(const struct options *options, const struct tsr_info *info)
 {
     const bool may_be_lossy = options->coding.compress.loss != TSR_LOSSLESS && !options->coding.compress.lossless_rest;

@@ -34,7 +34,8 @@ static bool compare_frame(void *context, const struct tsr_image *image, const ui
     struct tsr_own_window ignored = {0};
     if (c->exact) c->status = tsr_add_inside(c->exact, image, &tsr_measure_all, original, decoded, &inside, c->error);
     if (c->status == TSR_OK && inside.max_error > 0)
-        c->status = tsr_fail(c->error, TSR_ERROR_VERIFY, "a sample of frame %u differs in the region that is exact", frame);
+        c->status =
+            tsr_fail(c->error, TSR_ERROR_VERIFY, "a sample of frame %u differs in the region that is exact", frame);
     if (c->status != TSR_OK) return false;
     tsr_measure_frame(c->windows, frame, &c->what);
     tsr_add_difference(image, &c->what, original, decoded, &measured);

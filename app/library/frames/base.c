@@ -41,8 +41,8 @@ enum tsr_status tsr_base_of(struct tsr_container_reader *whole, struct tsr_told_
     if (status == TSR_OK) tsr_input_narrow(b.input, stretch.offset, stretch.size);
     if (status == TSR_OK) status = open_container(&b, tsr_container_header(whole), error);
     if (status == TSR_OK) status = tsr_container_get_proof(b.container, &of_base, error);
-    if (status == TSR_OK && (proof.original_size != of_base.original_size ||
-                             !tsr_hash128_equal(&proof.original, &of_base.original)))
+    if (status == TSR_OK &&
+        (proof.original_size != of_base.original_size || !tsr_hash128_equal(&proof.original, &of_base.original)))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its base is of another file");
     if (status == TSR_OK && loss) tsr_tell_loss(tsr_container_header(b.container), &of_base, loss);
     tsr_container_close(b.container);

@@ -1,5 +1,5 @@
-/* The body, or the tissue, of an image: what stands out from its background. kernels/EFFORT.md. See flow.h. All is decided
- * in integers, by cells of the image. */
+/* The body, or the tissue, of an image: what stands out from its background. kernels/EFFORT.md. See flow.h. All is
+ * decided in integers, by cells of the image. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,9 +7,9 @@
 #include "transform/planes/raster_words.h"
 
 enum {
-    CELLS = 256,         /* of the longer side, at most */
-    LEVELS = 256,        /* of what is measured */
-    SHARE_OF_MOST = 64   /* a part with fewer cells than this share of the largest one is left out */
+    CELLS = 256,       /* of the longer side, at most */
+    LEVELS = 256,      /* of what is measured */
+    SHARE_OF_MOST = 64 /* a part with fewer cells than this share of the largest one is left out */
 };
 
 /* Of a component of a cell: samples that are not kept, their sum, and that of all. */

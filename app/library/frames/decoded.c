@@ -77,7 +77,6 @@ enum tsr_status tsr_decode_coded(struct tsr_engine *engine, const struct tsr_hea
     free(tiles);
     engine->ops->give_workspace(engine, workspace);
     *difference = job.difference;
-    if (status == TSR_OK && !job.is_measured)
-        tsr_measure_decoded(image, measured, from->raster, raster, difference);
+    if (status == TSR_OK && !job.is_measured) tsr_measure_decoded(image, measured, from->raster, raster, difference);
     return status == TSR_ERROR_CORRUPT ? TSR_ERROR_INTERNAL : status;
 }

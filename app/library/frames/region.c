@@ -30,8 +30,9 @@ enum tsr_status tsr_check_region(const struct tsr_source *source, const struct t
     for (uint32_t i = 0; i < roi->rectangle_count; i++) {
         const struct tsr_region *const r = &roi->rectangles[i];
         if (!clip(image, r, &part))
-            return tsr_fail(error, TSR_ERROR_USAGE, "the region %u,%u,%u,%u lies outside of %s, which has %u x %u samples",
-                            r->column, r->row, r->columns, r->rows, name, image->columns, image->rows);
+            return tsr_fail(error, TSR_ERROR_USAGE,
+                            "the region %u,%u,%u,%u lies outside of %s, which has %u x %u samples", r->column, r->row,
+                            r->columns, r->rows, name, image->columns, image->rows);
     }
     if (roi->mask && (roi->mask_columns != image->columns || roi->mask_rows != image->rows))
         return tsr_fail(error, TSR_ERROR_USAGE, "the mask of the region has %u x %u samples, and %s %u x %u",

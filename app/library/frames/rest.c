@@ -78,7 +78,8 @@ enum tsr_status tsr_write_on_base(struct tsr_account *account, struct tsr_input 
     return TSR_OK;
 }
 
-/* ---- Files with a region that comes back as it was ---------------------------------------------------------------- */
+/* ---- Files with a region that comes back as it was ----------------------------------------------------------------
+ */
 
 /* Whether no loss at all may take at most 1.1 times the bytes: if what is known of the frames leaves that open. */
 static bool may_be_small_enough(const struct tsr_estimate *frames, uint64_t bytes)
@@ -144,8 +145,7 @@ enum tsr_status tsr_write_with_region(struct tsr_account *account, struct tsr_in
     if (!written->header.has_base || !may_be_small_enough(&frames, written->bytes)) return TSR_OK;
     struct tsr_output *const whole = tsr_output_to_memory();
     if (!whole) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code without loss");
-    const enum tsr_status status =
-        write_whole(account, input, output, &start, &on_base, written, report, whole, error);
+    const enum tsr_status status = write_whole(account, input, output, &start, &on_base, written, report, whole, error);
     tsr_output_close(whole);
     return status;
 }

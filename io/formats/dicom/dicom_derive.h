@@ -13,7 +13,7 @@ struct tsr_derivation {
     double ratio;                  /* compression ratio */
     struct tsr_value_range range;  /* of the decoded samples of all frames; needed if the header names one */
     bool is_signed;                /* the samples */
-    char exact[TSR_EXACT_TEXT];    /* where samples are as they were, as half a sentence; empty: nowhere in particular */
+    char exact[TSR_EXACT_TEXT]; /* where samples are as they were, as half a sentence; empty: nowhere in particular */
 };
 
 /* The UID of a lossy copy: 2.25.N (PS3.5 B.2). N is the XXH3-128 of the original's hash, the coding and the patches, so
