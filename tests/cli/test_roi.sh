@@ -77,6 +77,9 @@ mask 256 256 0 0 0 0 >none.pgm
 refuses 2 'the mask of the region has 256 x 255 samples, and a.pgm 256 x 256' "$TESSERA" compress --qp 30 --roi small.pgm a.pgm -o c.tsr
 refuses 2 'the images of --roi have different sizes' "$TESSERA" compress --qp 30 --roi small.pgm --roi mask.pgm a.pgm -o c.tsr
 refuses 2 'the region of a.pgm has no samples' "$TESSERA" compress --qp 30 --roi none.pgm a.pgm -o c.tsr
+refuses 2 'the mask of the region has 256 x 255' "$TESSERA" compress --qp 30 --roi small.pgm a.pgm -o c.tsr
+run 0 "$TESSERA" compress --dry-run --qp 30 --roi mask.pgm a.pgm -o c.tsr
+run 20 "$TESSERA" compress --dry-run --qp 30 --roi missing.png a.pgm -o c.tsr
 refuses 20 '' "$TESSERA" compress --qp 30 --roi missing.png a.pgm -o c.tsr
 # Each body is a part of the image that stands out.
 run 0 "$TESSERA" compress --json -f --psnr 50 --roi auto "$DATA/dicom/ct/slice_01.dcm" -o b.tsr

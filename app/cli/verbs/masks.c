@@ -59,9 +59,17 @@ static enum tsr_status read_mask(struct tsr_engine *engine, const char *name, st
     return status;
 }
 
-enum tsr_status read_masks(struct tsr_engine *engine, struct roi_options *region, struct tsr_error *error)
+struct tsr_compress_options coding_with_region(const struct options *options)
 {
-    for (int i = 0; i < region->mask_count; i++) {
+    struct tsr_compress_options compress = options->coding.compress;
+    compress.roi = options->coding.region ? &options->coding.region->roi : NULL;
+    return compress;
+}
+
+enum tsr_status read_masks(struct tsr_engine *engine, const struct options *options, struct tsr_error *error)
+{
+    struct roi_options *const region = options->coding.region;
+    for (int i = 0; region && i < region->mask_count; i++) {
         const enum tsr_status status = read_mask(engine, region->masks[i], region, error);
         if (status != TSR_OK) return status;
     }

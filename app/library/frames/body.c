@@ -70,10 +70,13 @@ static bool is_at_rim(const struct cells *c, uint32_t cell, uint32_t k)
            c->sums[(cell - c->across) * n + k].count == 0 || c->sums[(cell + c->across) * n + k].count == 0;
 }
 
-/* The median of the means of cells at the border, all of their samples; or at the rim, without kept ones. False: there
- * are none. */
-static bool find_background(const struct cells *c, const struct tsr_image *image, uint32_t k, bool at_rim,
-                            uint32_t *background)
+static uint32_t gap(uint32_t a, uint32_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
+/* The median of the means of cells at the border, all of their samples. */
+static uint32_t find_border(const struct cells *c, const struct tsr_image *image, uint32_t k)
 {
     size_t count = 0;
     for (uint32_t cell = 0; cell < c->across * c->down; cell++) {
@@ -81,34 +84,38 @@ static bool find_background(const struct cells *c, const struct tsr_image *image
         const uint32_t x = cell % c->across * c->side, y = cell / c->across * c->side,
                        columns = image->columns - x < c->side ? image->columns - x : c->side,
                        rows = image->rows - y < c->side ? image->rows - y : c->side;
-        if (at_rim ? !is_at_rim(c, cell, k) : !is_at_border(c, cell)) continue;
-        c->sorted[count++] = (uint32_t)(at_rim ? s->own / s->count : s->all / ((uint64_t)columns * rows));
+        if (is_at_border(c, cell)) c->sorted[count++] = (uint32_t)(s->all / ((uint64_t)columns * rows));
     }
-    if (count == 0) return false;
     qsort(c->sorted, count, sizeof *c->sorted, compare_numbers);
-    *background = c->sorted[count / 2];
-    return true;
+    return c->sorted[count / 2];
 }
 
-static uint32_t gap(uint32_t a, uint32_t b)
+/* How far the ground at the rim, without kept samples, is from that at the border: air from a CT's padding, where the
+ * body may reach the rim, too. So an eighth of the cells is nearer. */
+static uint32_t find_rim(const struct cells *c, uint32_t k, uint32_t border)
 {
-    return a < b ? b - a : a - b;
+    size_t count = 0;
+    for (uint32_t cell = 0; cell < c->across * c->down; cell++) {
+        const struct sums *const s = &c->sums[cell * c->components + k];
+        if (is_at_rim(c, cell, k)) c->sorted[count++] = gap((uint32_t)(s->own / s->count), border);
+    }
+    if (count == 0) return 0;
+    qsort(c->sorted, count, sizeof *c->sorted, compare_numbers);
+    return c->sorted[count / 8];
 }
 
-/* The distance of a cell's mean to the nearer background; of all components the largest. Kept samples stand out by
- * nothing. */
+/* The distance of a cell's mean to the border's, or how much that differs from the rim's, if this is less; of all
+ * components the largest. Kept samples stand out by nothing. */
 static bool measure_frame(void *context, const struct tsr_image *image, const uint8_t *raster)
 {
     struct cells *const c = context;
     add_frame(c, image, raster);
     for (uint32_t k = 0; k < c->components; k++) {
-        uint32_t border, rim;
-        if (!find_background(c, image, k, false, &border)) continue;
-        if (!find_background(c, image, k, true, &rim)) rim = border;
+        const uint32_t border = find_border(c, image, k), rim = find_rim(c, k, border);
         for (uint32_t cell = 0; cell < c->across * c->down; cell++) {
             const struct sums *const s = &c->sums[cell * c->components + k];
             if (s->count == 0) continue;
-            const uint32_t mean = (uint32_t)(s->own / s->count), a = gap(mean, border), b = gap(mean, rim);
+            const uint32_t a = gap((uint32_t)(s->own / s->count), border), b = gap(a, rim);
             if ((a < b ? a : b) > c->measure[cell]) c->measure[cell] = a < b ? a : b;
         }
     }
@@ -117,7 +124,7 @@ static bool measure_frame(void *context, const struct tsr_image *image, const ui
 
 /* ---- Which cells count -------------------------------------------------------------------------------------- */
 
-/* Half of the threshold, as a level, that parts the cells into two classes whose means differ most for their sizes
+/* A quarter of the threshold, as a level, that parts the cells into two classes whose means differ most for their sizes
  * (Otsu, 1979). */
 static uint32_t find_threshold(const struct cells *c, uint32_t most)
 {
@@ -137,7 +144,7 @@ static uint32_t find_threshold(const struct cells *c, uint32_t most)
         best = variance;
         found = level + 1;
     }
-    return found / 2;
+    return found / 4;
 }
 
 /* Marks the cells of one value that hang together with one of them, by their sides. Returns how many they are. */
