@@ -156,6 +156,11 @@ struct tsr_image {
 /* Most samples of a frame, all components together: 2^27. Larger images are stored, not coded. */
 #define TSR_FRAME_SAMPLES_LIMIT ((uint64_t)1 << 27)
 
+/* A rectangle of a frame, in samples; columns and rows are at least 1. */
+struct tsr_region {
+    uint32_t column, row, columns, rows;
+};
+
 /* TSR_OK, or TSR_ERROR_LIMIT or TSR_ERROR_USAGE with the field that is out of its range. Two images are the same if all
  * of their fields are; a structure begins as zeros ({0}). */
 TSR_API enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error *error);
@@ -252,6 +257,20 @@ enum tsr_quality { TSR_QUALITY_DIAGNOSTIC = 1, TSR_QUALITY_VISUALLY_LOSSLESS = 2
  * that a GPU does, whose decoder shares nothing with its encoder but the definitions. */
 enum tsr_verify { TSR_VERIFY_CPU = 0, TSR_VERIFY_NONE = 1, TSR_VERIFY_ENGINE = 2 };
 
+/* Samples of a file with loss that come back as they were, in all frames and all components: those that a rectangle,
+ * the mask or the body has, and those around them that are coded with them (struct tsr_exact). */
+struct tsr_roi {
+    size_t size;
+    const struct tsr_region *rectangles; /* columns and rows at least 1. What of one lies outside of the image is left
+                                            out; TSR_ERROR_USAGE: all of it does */
+    uint32_t rectangle_count;
+    const uint8_t *mask; /* NULL, or a byte for each sample of a component, row by row; those that are not 0 count.
+                            TSR_ERROR_USAGE: the image has other sides than mask_columns and mask_rows; none counts */
+    uint32_t mask_columns, mask_rows;
+    bool body; /* what stands out from the background of the image: kernels/EFFORT.md */
+};
+#define TSR_ROI TSR_SIZED(struct tsr_roi)
+
 struct tsr_compress_options {
     size_t size;
     int effort;           /* 1 fastest .. 9 smallest; 0: 5 */
@@ -281,6 +300,11 @@ struct tsr_compress_options {
     uint8_t reserved[6];
     enum tsr_tune tune;            /* of the losses that take the transform path */
     uint32_t ssim_ten_thousandths; /* TSR_LOSS_SSIM: 1 .. 9999; an SSIM of 0.98 is 9800 */
+    /* NULL, or with a loss that is not TSR_LOSS_BYTES or _RATIO, and without lossless_rest: the .tsr that the loss
+     * gives is the base of one that also has these samples as they were. base of struct tsr_data_source reads it. Where
+     * that is not much smaller than without loss, the file is coded without. Not of a series, nor of video. An image
+     * that cannot be coded with loss comes back whole. It must stay until the call ends. */
+    const struct tsr_roi *roi;
 };
 #define TSR_COMPRESS_OPTIONS TSR_SIZED(struct tsr_compress_options)
 
@@ -568,6 +592,14 @@ enum tsr_promise {
 /* The way as the word that users read: "coded", "stored"; "" of TSR_WAY_NONE. */
 TSR_API const char *tsr_way_name(enum tsr_way way);
 
+/* What of a file with loss comes back as it was, in each frame: rectangles that do not overlap, which tsr_read_exact
+ * lists. All 0: the file has no such region. */
+struct tsr_exact {
+    uint64_t samples; /* of a component */
+    uint32_t rectangles;
+    struct tsr_region box; /* that they all lie in */
+};
+
 /* What became of a file. Numbers that do not apply are negative. */
 struct tsr_report {
     size_t size;
@@ -618,6 +650,9 @@ struct tsr_report {
     struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
     uint32_t files;      /* of an archive: the files in it that are coded as files of their own; else 0 */
     uint64_t base_bytes; /* of the base in the .tsr; 0: it has none */
+    double base_psnr_db; /* of the base, by its range, over all samples; negative: there is none */
+    int64_t base_max_error;
+    struct tsr_exact exact;
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 
@@ -813,7 +848,10 @@ struct tsr_info {
      * are. */
     uint32_t coded_bits;
     bool coded_in_order;
-    uint64_t base_bytes; /* as in struct tsr_report */
+    uint64_t base_bytes; /* as in struct tsr_report, to the end */
+    double base_psnr_db;
+    int64_t base_max_error;
+    struct tsr_exact exact;
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 
@@ -822,6 +860,11 @@ struct tsr_info {
 #define TSR_ALL_MEMBERS UINT32_MAX
 TSR_API enum tsr_status tsr_read_info(struct tsr_reader *reader, uint32_t member, struct tsr_info *info,
                                       struct tsr_error *error);
+
+/* The rectangles of info.exact: *count becomes how many they are, and the first room of them are written. rectangles
+ * may be NULL if room is 0. */
+TSR_API enum tsr_status tsr_read_exact(struct tsr_reader *reader, uint32_t member, struct tsr_region *rectangles,
+                                       uint32_t room, uint32_t *count, struct tsr_error *error);
 
 /* The member's image. TSR_ERROR_USAGE: it has none, as it is not coded as samples; the sentence says why. */
 TSR_API enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, struct tsr_image *image,
@@ -897,11 +940,6 @@ TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t memb
  * TSR_ERROR_VERSION (also: this build lacks the codec), TSR_ERROR_LIMIT. */
 TSR_API enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *buffer,
                                        size_t byte_count, size_t row_bytes, struct tsr_error *error);
-
-/* A rectangle of a frame, in samples; columns and rows are at least 1. */
-struct tsr_region {
-    uint32_t column, row, columns, rows;
-};
 
 /* Measures how the samples of a .tsr's member differ from those of an original, as tsr_compress measures a loss: sets
  * promise (TSR_PROMISE_SAMPLES or TSR_PROMISE_LOSSY), max_error, range, psnr_db, psnr_stored_db and the windows of the

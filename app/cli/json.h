@@ -36,6 +36,9 @@ void add_name(cJSON *object, const char *field, const char *name);
 /* How windows came through a loss; null where none was measured. */
 void add_windows(cJSON *object, const struct tsr_window_loss *windows, uint32_t count);
 /* verbs/report.c: ranges of values, or null if there are none. */
+/* The loss of a base, where there is one; and what comes back as it was: list, of exact->rectangles, may be NULL. */
+void add_base_loss(cJSON *object, double psnr_db, int64_t max_error);
+void add_exact(cJSON *object, const struct tsr_exact *exact, const struct tsr_region *list);
 void add_kept(cJSON *object, const struct tsr_stored_values *kept, uint32_t count);
 
 #endif

@@ -1,5 +1,6 @@
 /* Arguments of the public functions; see the header. */
 #include "arguments.h"
+#include "files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,6 +114,25 @@ static enum tsr_status want_loss(const struct tsr_compress_options *options, str
     return TSR_OK;
 }
 
+static enum tsr_status check_roi(const struct tsr_compress_options *options, struct tsr_error *error)
+{
+    const struct tsr_roi *const roi = options->roi;
+    TSR_TRY(tsr_check_sized(roi, sizeof *roi, "options->roi", error));
+    if (options->loss == TSR_LOSSLESS)
+        return tsr_fail(error, TSR_ERROR_USAGE, "roi is set: it needs a loss, which all but the region has");
+    if (options->loss == TSR_LOSS_BYTES || options->loss == TSR_LOSS_RATIO)
+        return tsr_fail(error, TSR_ERROR_USAGE, "roi is set, and a size of the whole: give another loss");
+    if (options->lossless_rest)
+        return tsr_fail(error, TSR_ERROR_USAGE, "roi and lossless_rest are set, by which all comes back as it was");
+    if (roi->rectangle_count == 0 && !roi->mask && !roi->body)
+        return tsr_fail(error, TSR_ERROR_USAGE, "roi has no rectangle, no mask and no body");
+    if (roi->rectangle_count > 0) TSR_TRY(tsr_check_pointer(roi->rectangles, "roi->rectangles", error));
+    for (uint32_t i = 0; i < roi->rectangle_count; i++)
+        if (roi->rectangles[i].columns < 1 || roi->rectangles[i].rows < 1)
+            return tsr_fail(error, TSR_ERROR_USAGE, "rectangle %u of roi has no samples", i);
+    return TSR_OK;
+}
+
 enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_wanted *wanted, struct tsr_error *error)
 {
     static const struct tsr_compress_options usual = TSR_COMPRESS_OPTIONS;
@@ -142,7 +162,8 @@ enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_
         return tsr_fail(error, TSR_ERROR_USAGE, "lossless_rest is set: it needs a loss, which the base has");
     if (options->lossless_rest && options->samples_only)
         return tsr_fail(error, TSR_ERROR_USAGE, "lossless_rest and samples_only are set: the rest is of a whole file");
-    return TSR_OK;
+    wanted->roi = options->roi;
+    return options->roi ? check_roi(options, error) : TSR_OK;
 }
 
 enum tsr_status tsr_check_options(const struct tsr_compress_options *options, struct tsr_error *error)
@@ -286,11 +307,13 @@ static enum tsr_status narrow_to_base(struct tsr_input *input, struct tsr_error 
     struct tsr_container_reader *reader;
     TSR_TRY(tsr_container_open(input, &reader, error));
     const struct tsr_stretch_of_file base = tsr_container_base(reader);
+    const enum tsr_status status =
+        base.size > 0
+            ? tsr_base_of(reader, NULL, error)
+            : tsr_fail(error, TSR_ERROR_USAGE, "%s has no base (lossless_rest was not set)", tsr_input_name(input));
     tsr_container_close(reader);
-    if (base.size == 0)
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no base (lossless_rest was not set)", tsr_input_name(input));
-    tsr_input_narrow(input, base.offset, base.size);
-    return TSR_OK;
+    if (status == TSR_OK) tsr_input_narrow(input, base.offset, base.size);
+    return status;
 }
 
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)

@@ -293,10 +293,16 @@ static struct stages most_stages(const struct tsr_account *a, const struct tsr_h
         without = &on_base;
     }
     if (!may_lose) return stages_of(a, without, need, a->coding.lossy ? &lossless : &a->coding);
-    const struct tsr_header kept = with_kept(a, header);
+    struct tsr_header kept = with_kept(a, header);
+    if (a->has_region && without->has_base) {
+        kept.has_base = true;
+        kept.patches = tsr_all_patches(&header->image);
+    }
+    const uint64_t region = a->has_region ? tsr_region_memory(&header->image) : 0;
     struct stages s = stages_of(a, &kept, need, &a->coding);
     const struct stages other = stages_of(a, without, need, &lossless);
     if (other.now > s.now) s.now = other.now;
+    s.now += region;
     if (other.later > s.later) s.later = other.later;
     return s;
 }

@@ -19,6 +19,7 @@ struct tsr_account {
     struct tsr_coding coding; /* by this coding; one with loss only where samples may have it, or by one without */
     bool is_member;           /* of a series, whose files wait for each other: it gets no more than the lot of files */
     bool has_base;            /* it is coded with a base */
+    bool has_region;          /* some of it comes back as it was: with a base, in patches */
     bool is_raster;           /* it is a raster, which is coded however small it is */
     bool only_checks;         /* nothing is taken, but what could never be had is an error */
     uint64_t output_bytes;    /* of memory that its output takes */
@@ -106,6 +107,9 @@ uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_co
 uint64_t tsr_longest_unit(const struct tsr_container_reader *reader);
 uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader,
                            const struct tsr_restoring *restoring);
+
+/* What finding a region takes. */
+uint64_t tsr_region_memory(const struct tsr_image *image);
 
 /* What reading a restored lossy PNG of this many bytes again takes, which is in memory, or gets there. */
 uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size);

@@ -21,10 +21,15 @@ struct tsr_coding tsr_without_loss(const struct tsr_coding *coding)
     return (struct tsr_coding){.coder = coding->coder, .effort = coding->effort};
 }
 
+struct tsr_coding tsr_coding_of_frames(const struct tsr_header *header)
+{
+    return header->patches.count > 0 ? tsr_without_loss(&header->coding) : header->coding;
+}
+
 const struct tsr_kept_ranges *tsr_kept_of(const struct tsr_header *header, const struct tsr_coding *coding)
 {
     static const struct tsr_kept_ranges none = {0};
-    return coding->lossy ? &header->kept : &none;
+    return coding->lossy && header->patches.count == 0 ? &header->kept : &none;
 }
 
 /* Without loss: by path P, whatever a lossy coding would have taken. */
@@ -93,23 +98,6 @@ static enum tsr_status settle_values(struct tsr_source *source, const struct tsr
     return TSR_OK;
 }
 
-/* Whether the source's frames refer to the base that is wanted. What is not of the same image has none. */
-static enum tsr_status settle_base(struct tsr_source *source, const struct tsr_wanted *wanted, struct tsr_error *error)
-{
-    struct tsr_input *input = NULL;
-    struct tsr_container_reader *reader = NULL;
-    if (wanted->base.size == 0 || !source->header.exact || !tsr_has_samples(&source->header)) return TSR_OK;
-    input = tsr_input_from_memory(wanted->base.bytes, wanted->base.size, tsr_input_name(source->input));
-    if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a base");
-    const enum tsr_status status = tsr_container_open(input, &reader, error);
-    source->header.has_base = status == TSR_OK && tsr_fits_base(&source->header, tsr_container_header(reader));
-    source->base.bytes = wanted->base.bytes;
-    source->base.size = wanted->base.size;
-    tsr_container_close(reader);
-    tsr_input_close(input);
-    return status;
-}
-
 /* Opens the source and gives it its coding. */
 static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *input,
                                   const struct tsr_source_options *source_options, const struct tsr_wanted *wanted,
@@ -118,6 +106,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     struct tsr_coding coding;
     TSR_TRY(tsr_source_open(input, source_options, source, error));
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
+    if (wanted->roi && tsr_has_samples(&(*source)->header)) TSR_TRY(tsr_check_region(*source, wanted->roi, error));
     if (tsr_has_pieces(&(*source)->header)) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
     if (coding.lossy) TSR_TRY(settle_values(*source, wanted, &coding, report, error));
@@ -125,7 +114,10 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     const struct tsr_kept_ranges kept = (*source)->header.kept;
     const bool has_tried = coding.lossy && wanted->target != TSR_TARGET_NONE;
     if (has_tried) {
-        TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
+        struct tsr_patches apart = {0};
+        if (wanted->roi) TSR_TRY(tsr_settle_region(*source, wanted->roi, &apart, error));
+        TSR_TRY(
+            tsr_meet_target(engine, *source, wanted, apart.count > 0 ? &apart : NULL, &coding, &report->tries, error));
         if (!coding.lossy)
             snprintf(report->reason, sizeof report->reason, "coded without loss: %s",
                      wanted->target == TSR_TARGET_PSNR      ? "no step has that PSNR"
@@ -145,7 +137,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     }
     const struct tsr_header pristine = (*source)->header;
     tsr_set_coding(*source, &pristine, &coding);
-    return settle_base(*source, wanted, error);
+    return tsr_settle_base(*source, wanted, error);
 }
 
 /* A size is a promise of the whole file, also of one that is stored or coded without loss. */
@@ -387,58 +379,6 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
     }
 }
 
-/* Before a file is written in another way: what is known of it is forgotten, and its memory claimed anew. */
-static void begin_again(struct tsr_input *input, struct tsr_written *written, struct tsr_report *report)
-{
-    report->reason[0] = '\0';
-    memset(written, 0, sizeof *written);
-    tsr_input_give_back(input);
-}
-
-/* Writes a file without loss whose frames refer to what it becomes with loss: BASE.md. What cannot be coded with loss,
- * or is stored, has no base. */
-static enum tsr_status write_on_base(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
-                                     struct tsr_wanted *wanted, struct tsr_written *written, struct tsr_report *report,
-                                     struct tsr_output *base, struct tsr_error *error)
-{
-    struct tsr_wanted lossless = *wanted;
-    struct tsr_coding coding = tsr_without_loss(&wanted->coding);
-    char reason[sizeof report->reason];
-    account->output_bytes += tsr_input_size(input) + 2 * TSR_EXCESS_BYTES; /* of the base */
-    account->has_base = true;
-    TSR_TRY(tsr_write_smaller(account, input, base, wanted, false, written, report, error));
-    TSR_TRY(tsr_check_loss(wanted, written, tsr_input_name(input), error));
-    memcpy(reason, report->reason, sizeof reason);
-    const bool is_lossy = tsr_has_frames(&written->header) && written->header.coding.lossy;
-    TSR_TRY(tsr_resolve_coding(&coding, error));
-    lossless.coding = coding;
-    lossless.coding.coder = wanted->coding.coder;
-    lossless.target = TSR_TARGET_NONE;
-    lossless.kept_count = 0;
-    if (is_lossy) lossless.base = (struct tsr_piece){tsr_output_bytes(base), (size_t)tsr_output_size(base)};
-    account->coding = coding;
-    account->has_base = is_lossy;
-    const struct tsr_output_mark start = tsr_output_mark(output);
-    begin_again(input, written, report);
-    TSR_TRY(tsr_write_smaller(account, input, output, &lossless, false, written, report, error));
-    wanted->base = lossless.base;
-    if (written->header.has_base) return TSR_OK;
-    const bool is_too_large = is_lossy && !tsr_has_frames(&written->header);
-    if (is_too_large) { /* stored it is smaller; without a base it may be coded all the same */
-        lossless.base = (struct tsr_piece){NULL, 0};
-        account->has_base = false;
-        begin_again(input, written, report);
-        TSR_TRY(tsr_output_return(output, &start, error));
-        TSR_TRY(tsr_write_smaller(account, input, output, &lossless, false, written, report, error));
-    }
-    const char *const why = is_too_large ? "with one it would be larger than stored"
-                            : reason[0]  ? reason
-                            : is_lossy   ? "with loss its samples lie in another way"
-                                         : "it has no samples";
-    snprintf(report->reason, sizeof report->reason, "no base: %.240s", why);
-    return TSR_OK;
-}
-
 enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
                                     const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                     struct tsr_report *report, struct tsr_error *error)
@@ -456,13 +396,16 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     account.kept = wanted->kept;
     account.is_member = is_member;
     account.output_bytes = output_room(input, output, is_member);
-    struct tsr_output *const base = wanted->lossless_rest ? tsr_output_to_memory() : NULL;
+    const bool has_base = wanted->lossless_rest || wanted->roi;
+    struct tsr_output *const base = has_base ? tsr_output_to_memory() : NULL;
     struct tsr_wanted on_base = *wanted;
     enum tsr_status status;
-    if (!wanted->lossless_rest)
+    if (!has_base)
         status = tsr_write_smaller(&account, input, output, wanted, is_member, written, report, error);
+    else if (base && wanted->roi)
+        status = tsr_write_with_region(&account, input, output, &on_base, written, report, base, error);
     else if (base)
-        status = write_on_base(&account, input, output, &on_base, written, report, base, error);
+        status = tsr_write_on_base(&account, input, output, &on_base, written, report, base, error);
     else
         status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a base");
     written->base_bytes = written->header.has_base ? on_base.base.size : 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "budget.h"
+#include "files.h"
 #include "flow.h"
 #include "io/recipe/recipe.h"
 #include "io/nodes/planes/planes.h"
@@ -14,6 +15,7 @@ struct decoding {
     struct tsr_engine *engine;
     struct tsr_container_reader *reader;
     const struct tsr_header *header;
+    struct tsr_image coded;        /* what frames code: header->image, or patches of it */
     struct tsr_maker *maker;       /* takes the frames; or */
     struct tsr_exporter *exporter; /* takes all, and makes another file of it; else NULL */
     uint64_t cursor[TSR_BLOB_COUNT];
@@ -91,8 +93,9 @@ static void *renew(void *buffer, size_t size)
 enum tsr_status tsr_check_frame_sections(const struct tsr_container_reader *reader, uint32_t frame,
                                          struct tsr_error *error)
 {
-    const struct tsr_image *const image = &tsr_container_header(reader)->image;
-    const struct tsr_kept_ranges *const kept = &tsr_container_header(reader)->kept;
+    const struct tsr_header *const header = tsr_container_header(reader);
+    const struct tsr_image coded = tsr_coded_image(header), *const image = &coded;
+    const struct tsr_kept_ranges *const kept = tsr_kept_of(header, &header->coding);
     const size_t bytes = tsr_container_frame_bytes(reader, frame), tiles = tsr_container_frame_tiles(reader, frame);
     /* A tile has a sample at least; its section's head and check take less than 64 bytes. */
     if (tiles <= (uint64_t)image->columns * image->rows && bytes <= tsr_frame_bound(image, kept) + 64 * (tiles + 1))
@@ -104,7 +107,7 @@ enum tsr_status tsr_check_frame_sections(const struct tsr_container_reader *read
 /* Reads a batch's frames and prepares their jobs. */
 static enum tsr_status read_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
 {
-    const struct tsr_image *image = &d->header->image;
+    const struct tsr_image *const image = &d->coded;
     size_t bytes = 0, tiles = 0;
     for (uint32_t i = 0; i < count; i++) {
         TSR_TRY(tsr_check_frame_sections(d->reader, first + i, error));
@@ -178,7 +181,7 @@ static bool takes_pieces(struct decoding *d, uint32_t count, struct tsr_error *e
 {
     enum { LEAST_BYTES = 1 << 20 };
     if (count > 1 || d->engine != d->engine->cpu || tsr_raster_bytes(&d->header->image) < LEAST_BYTES || d->exporter ||
-        !tsr_puts_parts(d->maker))
+        d->header->patches.count > 0 || !tsr_puts_parts(d->maker))
         return false;
     tsr_hasher_init(&d->frame);
     d->taken = 0;
@@ -227,9 +230,10 @@ static void free_frames(struct decoding *d)
 static enum tsr_status decode_some(struct decoding *d, uint32_t first, uint32_t from, uint32_t count,
                                    struct tsr_error *error)
 {
-    const struct tsr_image *image = &d->header->image;
+    const struct tsr_image *const image = &d->coded;
+    const struct tsr_kept_ranges *const kept = tsr_kept_of(d->header, &d->header->coding);
     struct tsr_decode_job *const jobs = d->jobs + from;
-    const size_t space = tsr_kept_decode_workspace(d->engine, image, &d->header->kept, jobs, count);
+    const size_t space = tsr_kept_decode_workspace(d->engine, image, kept, jobs, count);
     if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or a later one has no model", first + from);
     if (count > 1 && space > d->most_space) {
         TSR_TRY(decode_some(d, first, from, count / 2, error));
@@ -241,7 +245,7 @@ static enum tsr_status decode_some(struct decoding *d, uint32_t first, uint32_t 
         d->workspace_bytes = d->workspace ? space : 0;
         if (!d->workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     }
-    return tsr_kept_decode(d->engine, image, &d->header->kept, jobs, count, d->workspace) == TSR_OK
+    return tsr_kept_decode(d->engine, image, kept, jobs, count, d->workspace) == TSR_OK
                ? TSR_OK
                : blame(jobs, first + from, count, error);
 }
@@ -263,13 +267,14 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
     if (image->frames == 1) free_space(d); /* what restoring a single frame takes may be as much */
     for (uint32_t i = 0; i < count; i++) {
         const struct tsr_decode_job *job = &d->jobs[i];
+        uint8_t *const raster = d->base ? tsr_base_complete(d->base, i, job->raster) : job->raster;
         d->engine_name = !d->engine_name || d->engine_name == job->engine ? job->engine : "mixed";
         if (job->fallback) d->fallback = job->fallback;
         if (by_pieces) return take_rest(d);
-        tsr_add_frame_hash(&d->frames, image, d->jobs[i].raster);
-        if (puts_together_twice(d)) add_spliced(d, d->jobs[i].raster);
+        tsr_add_frame_hash(&d->frames, image, raster);
+        if (puts_together_twice(d)) add_spliced(d, raster);
         const double restoring = tsr_seconds();
-        TSR_TRY(put_frame(d, d->jobs[i].raster, error));
+        TSR_TRY(put_frame(d, raster, error));
         d->write_s += tsr_seconds() - restoring;
     }
     return TSR_OK;
@@ -304,11 +309,12 @@ static enum tsr_status put_units(struct decoding *d, uint32_t first, uint32_t *c
 
 static enum tsr_status allocate(struct decoding *d, struct tsr_error *error)
 {
-    const struct tsr_image *const image = &d->header->image;
+    const struct tsr_image *const image = &d->coded;
     if (!tsr_has_samples(d->header)) return TSR_OK;
     d->batch = tsr_decoding_batch(d->engine, d->reader, &d->most_space);
     d->jobs = calloc(d->batch, sizeof *d->jobs);
     d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
+    if (d->header->has_base) TSR_TRY(tsr_base_of(d->reader, NULL, error));
     if (d->header->has_base)
         TSR_TRY(tsr_base_open(d->engine, d->header, tsr_container_input(d->reader), tsr_container_base(d->reader),
                               d->batch, &d->base, error));
@@ -388,6 +394,7 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
 {
     struct decoding d = {.engine = engine, .reader = reader, .exporter = exporter, .leaves_pixels = leaves_pixels};
     d.header = tsr_container_header(reader);
+    d.coded = tsr_coded_image(d.header);
     if (d.header->has_base) d.engine = engine->cpu;
     tsr_hasher_init(&d.frames);
     tsr_hasher_init(&d.spliced);

@@ -52,6 +52,33 @@ static void describe_video(const struct tsr_header *header, struct tsr_info *inf
     info->video_chroma = form == TSR_PLANES_420 ? 420 : 422;
 }
 
+/* Rectangles as boxes: the smallest one that all lie in. */
+static void add_to_box(struct tsr_region *box, const struct tsr_region *r)
+{
+    const uint32_t right = box->column + box->columns, bottom = box->row + box->rows, ends_at = r->column + r->columns,
+                   ends_below = r->row + r->rows;
+    if (box->columns == 0) {
+        *box = *r;
+        return;
+    }
+    if (r->column < box->column) box->column = r->column;
+    if (r->row < box->row) box->row = r->row;
+    box->columns = (right > ends_at ? right : ends_at) - box->column;
+    box->rows = (bottom > ends_below ? bottom : ends_below) - box->row;
+}
+
+void tsr_tell_exact(const struct tsr_header *header, struct tsr_exact *exact)
+{
+    const struct tsr_patches *const p = &header->patches;
+    memset(exact, 0, sizeof *exact);
+    if (p->count == 0) return;
+    exact->rectangles = (uint32_t)tsr_list_patches(p, &header->image, NULL, 0, &exact->samples);
+    for (uint32_t place = 0; place < p->across * p->down; place++) {
+        const struct tsr_region r = tsr_patch_at(p, &header->image, place);
+        if (tsr_has_patch(p, place)) add_to_box(&exact->box, &r);
+    }
+}
+
 enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_info *info, struct tsr_error *error)
 {
     const struct tsr_header *header = tsr_container_header(reader);
@@ -97,6 +124,10 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->permissions = header->origin.permissions;
     info->id = header->id;
     info->base_bytes = tsr_container_base(reader).size;
+    tsr_tell_exact(header, &info->exact);
+    const bool tells_base = info->base_bytes > 0 && tsr_base_of(reader, &loss, NULL) == TSR_OK;
+    info->base_psnr_db = tells_base ? loss.psnr_db : -1;
+    info->base_max_error = tells_base ? loss.max_error : -1;
     memcpy(info->original_damage, header->damage, sizeof info->original_damage);
     return TSR_OK;
 }
@@ -112,8 +143,8 @@ enum tsr_status tsr_describe_series(struct tsr_container_reader *reader, uint64_
     info->returns = TSR_RETURNS_SERIES;
     info->file_bytes = file_bytes;
     info->sections = tsr_container_sections(reader);
-    info->max_error = -1;
-    info->psnr_db = info->psnr_stored_db = -1;
+    info->max_error = info->base_max_error = -1;
+    info->psnr_db = info->psnr_stored_db = info->base_psnr_db = -1;
     info->damage = tsr_container_damage(reader);
     info->id = tsr_container_id(reader);
     for (uint32_t k = 0; k < tsr_container_choices(reader); k++) {

@@ -15,15 +15,10 @@ static struct tsr_hash128 frame_hash(const struct tsr_image *image, const uint8_
     return tsr_hash128_of(raster, tsr_raster_bytes(image));
 }
 
-static void add_hash(struct tsr_hasher *frames, const struct tsr_hash128 *hash)
-{
-    tsr_hasher_add(frames, hash->bytes, sizeof hash->bytes);
-}
-
 void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image, const uint8_t *raster)
 {
     const struct tsr_hash128 hash = frame_hash(image, raster);
-    add_hash(frames, &hash);
+    tsr_hasher_add(frames, hash.bytes, sizeof hash.bytes);
 }
 
 /* A batch at work. */
@@ -56,6 +51,9 @@ struct encoding {
     enum tsr_status take_status;
     struct tsr_error *take_error;
     struct tsr_base_frames *base; /* NULL: there is none */
+    struct tsr_image coded;       /* what frames code: the image, or patches of it, which are: */
+    uint8_t *patches;             /* of the batch's rasters; else NULL */
+    const uint8_t **originals;    /* these rasters */
     struct tsr_units *units;      /* of frames that are units */
     struct tsr_repeats *repeats;  /* NULL: no frame is looked for among earlier ones */
 };
@@ -138,34 +136,13 @@ static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct 
     return status;
 }
 
-/* A frame's tile; before the first one, its model. */
-static enum tsr_status put_tile(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded, uint32_t t,
-                                uint32_t distance, struct tsr_error *error)
-{
-    const struct tsr_coded_tile *tile = &coded->tile[t];
-    struct tsr_piece pieces[TSR_SEGMENTS_LIMIT];
-    if (t == 0)
-        TSR_TRY(coded->model.bytes ? tsr_container_put_frame(writer, coded->model.bytes, coded->model.size, error)
-                                   : tsr_container_put_frame_like(writer, distance, error));
-    for (int i = 0; i < tile->segments; i++)
-        pieces[i] = (struct tsr_piece){tile->segment[i].bytes, tile->segment[i].size};
-    return tsr_container_put_tile(writer, pieces, tile->segments, error);
-}
-
-enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded,
-                              uint32_t distance, struct tsr_error *error)
-{
-    for (uint32_t t = 0; t < coded->tiles; t++) TSR_TRY(put_tile(writer, coded, t, distance, error));
-    return TSR_OK;
-}
-
 /* Writes a tile of a frame of which later tiles are still coded. */
 static void take_tile(void *context, const struct tsr_coded_frame *coded, uint32_t tile)
 {
     struct encoding *const e = context;
     if (e->take_status != TSR_OK) return;
     const double start = tsr_seconds();
-    e->take_status = put_tile(e->writer, coded, tile, 0, e->take_error);
+    e->take_status = tsr_put_tile(e->writer, coded, tile, 0, e->take_error);
     e->encoded.write_s += tsr_seconds() - start;
     e->tiles_taken = tile + 1;
 }
@@ -178,7 +155,7 @@ static enum tsr_status put_rest(struct encoding *e, const struct tsr_coded_frame
     e->tiles_taken = 0;
     if (taken == 0) return tsr_put_coded(e->writer, coded, distance, error);
     TSR_TRY(e->take_status);
-    for (uint32_t t = taken; t < coded->tiles; t++) TSR_TRY(put_tile(e->writer, coded, t, distance, error));
+    for (uint32_t t = taken; t < coded->tiles; t++) TSR_TRY(tsr_put_tile(e->writer, coded, t, distance, error));
     return TSR_OK;
 }
 
@@ -218,16 +195,26 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     if (e->encoded.estimates) TSR_TRY(add_estimate(e, job, error));
     if (e->source->header.coding.lossy) {
         struct tsr_difference measured;
+        const uint32_t i = (uint32_t)(job - e->jobs);
+        const uint8_t *const original = e->patches ? e->originals[i] : job->raster, *decoded = e->decoded;
         tsr_measure_frame(&e->source->windows, e->frames_done, &e->measured);
-        TSR_TRY(tsr_decode_coded(e->engine, &e->source->header, &e->measured, job, e->decoded, &measured, error));
+        if (e->patches) {
+            decoded = tsr_base_complete(e->base, i, e->patches + i * tsr_raster_bytes(&e->coded));
+            tsr_measure_decoded(image, &e->measured, original, decoded, &measured);
+        } else {
+            TSR_TRY(tsr_decode_coded(e->engine, &e->source->header, &e->measured, job, e->decoded, &measured, error));
+        }
+        if (e->encoded.apart)
+            TSR_TRY(
+                tsr_add_inside(e->encoded.apart, image, &e->measured, original, decoded, &e->encoded.inside, error));
         tsr_add_frame(&e->source->windows, e->frames_done, (uint64_t)image->columns * image->rows, &measured,
                       &e->difference, &e->encoded.own_window);
         if (e->encoded.profile) {
             const struct tsr_measured all = {.weight = e->measured.weight};
-            tsr_add_error_profile(image, &all, e->frames_done, job->raster, e->decoded, e->encoded.profile);
+            tsr_add_error_profile(image, &all, e->frames_done, original, decoded, e->encoded.profile);
         }
-        tsr_add_frame_hash(&e->frames, image, e->decoded);
-        if (e->source->wants_range) tsr_add_values(image, e->decoded, &e->range);
+        tsr_add_frame_hash(&e->frames, image, decoded);
+        if (e->source->wants_range) tsr_add_values(image, decoded, &e->range);
     }
     e->frames_done++;
     e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
@@ -332,11 +319,10 @@ static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t w
 static enum tsr_status code_batch(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
 {
     for (uint32_t i = 0, alike; i < count; i += alike) {
-        struct tsr_coding coding = e->source->header.coding;
+        struct tsr_coding coding = tsr_coding_of_frames(&e->source->header);
         alike = frames_alike(&coding, first + i, count - i);
-        const enum tsr_status status =
-            tsr_kept_encode(e->engine, &e->source->header.image, tsr_kept_of(&e->source->header, &coding), &coding,
-                            e->jobs + i, alike, e->workspace);
+        const enum tsr_status status = tsr_kept_encode(e->engine, &e->coded, tsr_kept_of(&e->source->header, &coding),
+                                                       &coding, e->jobs + i, alike, e->workspace);
         if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first + i);
         const uint32_t step = e->stack ? e->stack : 1;
         for (uint32_t k = i; k < i + alike; k += step)
@@ -401,9 +387,15 @@ static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
 /* A batch is coded, and written. */
 static enum tsr_status encode_batch(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
 {
+    const struct tsr_image *const image = &e->source->header.image;
     for (uint32_t i = 0; i < count && e->base; i++)
         TSR_TRY(tsr_base_frame(e->base, e->numbers[i], i, &e->jobs[i].base, error));
-    const struct tsr_image *const image = &e->source->header.image;
+    for (uint32_t i = 0; i < count && e->patches; i++) {
+        const struct tsr_patches *const p = &e->source->header.patches;
+        uint8_t *const patches = e->patches + i * tsr_raster_bytes(&e->coded);
+        tsr_take_patches(p, image, 0, p->count, e->originals[i] = e->jobs[i].raster, patches);
+        e->jobs[i].raster = patches;
+    }
     const uint32_t hashed = e->source->header.coding.lossy ? 0 : count; /* of lossy ones, what they became */
     struct batch_work work = {.e = e, .first = first, .count = count, .error = error};
     if (!e->hashes_later) return code_batch(e, first, count, error);
@@ -424,7 +416,7 @@ static void add_hashes(struct encoding *e, uint32_t first, uint32_t read)
     if (e->repeats) tsr_know_frames(e->repeats, first, e->hashes);
     for (uint32_t k = 0, i = 0; k < read; k++) {
         const struct tsr_hash128 *const repeat = e->repeats ? tsr_repeat_hash(e->repeats, first + k) : NULL;
-        add_hash(&e->frames, repeat ? repeat : &e->hashes[i++]);
+        tsr_hasher_add(&e->frames, (repeat ? repeat : &e->hashes[i++])->bytes, sizeof repeat->bytes);
     }
 }
 
@@ -465,6 +457,12 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
     e->numbers = calloc(plan.batch, sizeof *e->numbers);
+    e->coded = tsr_coded_image(&e->source->header);
+    if (e->source->header.patches.count > 0) {
+        e->originals = calloc(plan.batch, sizeof *e->originals);
+        e->patches = ops->take_workspace(e->engine, plan.batch * tsr_raster_bytes(&e->coded));
+        if (!e->originals || !e->patches) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for patches of frames");
+    }
     if (e->source->header.has_base)
         TSR_TRY(tsr_base_open_bytes(e->engine, &e->source->header,
                                     (struct tsr_piece){e->source->base.bytes, e->source->base.size}, plan.batch,
@@ -493,9 +491,10 @@ static void give_room_back(struct encoding *e)
 {
     if (!e->in_place) e->engine->ops->give_workspace(e->engine, e->rasters);
     e->engine->ops->give_workspace(e->engine, e->decoded);
+    e->engine->ops->give_workspace(e->engine, e->patches);
     e->engine->ops->give_workspace(e->engine, e->workspace);
     e->engine->ops->give_workspace(e->engine, e->stack_workspace);
-    e->rasters = e->decoded = NULL;
+    e->rasters = e->decoded = e->patches = NULL;
     e->workspace = e->stack_workspace = NULL;
 }
 
@@ -507,6 +506,7 @@ static void give_back(struct encoding *e)
     free(e->jobs);
     free(e->hashes);
     free(e->numbers);
+    free(e->originals);
     tsr_repeats_give(e->repeats);
     give_room_back(e);
 }
@@ -537,8 +537,7 @@ static enum tsr_status weigh_saving(struct encoding *e, struct tsr_error *error)
 static enum tsr_status put_derived_prefix(struct encoding *e, const struct tsr_hash128 *original,
                                           struct tsr_error *error)
 {
-    const struct tsr_image *image = &e->source->header.image;
-    const double native = (double)tsr_frame_bits(image) * image->frames / 8;
+    const double native = (double)tsr_all_rasters(&e->source->header.image);
     const double ratio = native / (double)tsr_container_payload_bytes(e->writer);
     const enum tsr_status status = e->source->ops->derive(e->source, original, ratio, &e->range, error);
     if (status == TSR_ERROR_CORRUPT) return tsr_decline(error); /* of a header that has no lossy copy */
@@ -555,6 +554,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.source = source;
     e.writer = writer;
     e.encoded.profile = encoded->profile;
+    e.encoded.apart = encoded->apart;
     e.encoded.stops_if_longer = encoded->stops_if_longer;
     e.encoded.estimates = encoded->estimates;
     e.encoded.keeps_raster = encoded->keeps_raster;

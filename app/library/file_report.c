@@ -22,7 +22,8 @@ void tsr_clear_report(struct tsr_report *report)
     memset(report, 0, sizeof *report);
     report->size = sizeof *report;
     report->psnr_db = report->psnr_stored_db = report->ssim = report->encode_s = report->verify_s = -1;
-    report->max_error = -1;
+    report->base_psnr_db = -1;
+    report->max_error = report->base_max_error = -1;
     report->left_out_psnr_db = NAN;
 }
 
@@ -57,6 +58,7 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
     if (report->promise == TSR_PROMISE_LOSSY && header->coding.path == TSR_PATH_TRANSFORM)
         report->coding.qp_eighths = tsr_qp_of_range(header);
     report->kept_count = report->promise == TSR_PROMISE_LOSSY ? tsr_kept_stored(header, report->kept) : 0;
+    tsr_tell_exact(header, &report->exact);
 }
 
 /* What only the one who compresses knows. */
@@ -90,8 +92,8 @@ static void report_archive(const struct tsr_wanted *wanted, struct tsr_report *r
  * may lose all that there is. */
 static void report_overshoot(const struct tsr_wanted *wanted, struct tsr_report *report)
 {
-    if (wanted->target != TSR_TARGET_PSNR || report->promise != TSR_PROMISE_LOSSY || report->reason[0] ||
-        report->max_error == 0)
+    if (wanted->target != TSR_TARGET_PSNR || report->base_bytes > 0 || report->promise != TSR_PROMISE_LOSSY ||
+        report->reason[0] || report->max_error == 0)
         return;
     if (report->psnr_db > (double)wanted->target_value / 100 + 0.1)
         snprintf(report->reason, sizeof report->reason,
@@ -131,10 +133,12 @@ void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_writte
     report_header(&written->header, report);
     report_loss(&written->header, &written->proof, report);
     report_limits(written, report);
+    report->base_bytes = written->base_bytes;
+    if (report->base_bytes > 0) report->base_psnr_db = written->base_loss.psnr_db;
+    if (report->base_bytes > 0) report->base_max_error = written->base_loss.max_error;
     report_overshoot(wanted, report);
     report_archive(wanted, report);
     report->bytes_in = written->proof.original_size;
-    report->base_bytes = written->base_bytes;
     memcpy(report->original_hash, written->proof.original.bytes, sizeof report->original_hash);
 }
 
@@ -147,6 +151,11 @@ void tsr_report_restored(struct tsr_container_reader *reader, const struct tsr_p
     memcpy(report->original_hash, proof->original.bytes, sizeof report->original_hash);
     report->payload_bytes = tsr_container_pixel_bytes(reader);
     report->base_bytes = tsr_container_base(reader).size;
+    struct tsr_told_loss loss;
+    if (report->base_bytes > 0 && tsr_base_of(reader, &loss, NULL) == TSR_OK) {
+        report->base_psnr_db = loss.psnr_db;
+        report->base_max_error = loss.max_error;
+    }
     report->engine = report->verified_by = decoded->engine;
     report->read_s += decoded->read_s;
     report->write_s += decoded->write_s;

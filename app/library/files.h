@@ -28,7 +28,8 @@ struct tsr_written {
     bool tried_loss; /* the samples were coded with loss, whatever became of that */
     uint64_t payload_bytes;
     uint64_t base_bytes; /* 0: it has no base */
-    uint8_t *raster;     /* of a member that may share its model with others: its only frame, the caller's; or NULL */
+    struct tsr_told_loss base_loss;
+    uint8_t *raster; /* of a member that may share its model with others: its only frame, the caller's; or NULL */
 };
 
 /* Writes an input's container to the output, is_member: that of a series' member. A source that turns out to be
@@ -53,6 +54,26 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
 enum tsr_status tsr_write_smaller(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
                                   const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                   struct tsr_report *report, struct tsr_error *error);
+
+extern const char tsr_not_smaller[]; /* why such a file has no loss */
+
+/* frames/base.c: checks that the base of a .tsr that has one is of the same file, and tells its loss; NULL: does not.
+ * Errors: TSR_ERROR_CORRUPT, those of reading a .tsr. */
+enum tsr_status tsr_base_of(struct tsr_container_reader *whole, struct tsr_told_loss *loss, struct tsr_error *error);
+
+/* frames/rest.c: files with a base. Whether the source's frames refer to the base that is wanted, and the patches of
+ * the region that is. What is not of the same image has none. Errors: those of the two functions below. */
+enum tsr_status tsr_settle_base(struct tsr_source *source, const struct tsr_wanted *wanted, struct tsr_error *error);
+
+/* Writes a file without loss whose frames refer to what it becomes with loss, which is written to base first; or one
+ * with loss that has a region as it was. What cannot be coded with loss, or is stored, has no base. wanted->base
+ * becomes the base. */
+enum tsr_status tsr_write_on_base(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
+                                  struct tsr_wanted *wanted, struct tsr_written *written, struct tsr_report *report,
+                                  struct tsr_output *base, struct tsr_error *error);
+enum tsr_status tsr_write_with_region(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
+                                      struct tsr_wanted *wanted, struct tsr_written *written, struct tsr_report *report,
+                                      struct tsr_output *base, struct tsr_error *error);
 
 /* What was written, for its report. */
 void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_written *written, struct tsr_report *report);
@@ -104,6 +125,9 @@ enum tsr_status tsr_run_on_file(const struct tsr_call *call, struct tsr_input *i
 /* describe.c: how a file with this header is held, and what it promises. */
 enum tsr_way tsr_way_of(const struct tsr_header *header);
 enum tsr_promise tsr_promise_of(const struct tsr_header *header);
+
+/* describe.c: what of a file with this header comes back as it was. */
+void tsr_tell_exact(const struct tsr_header *header, struct tsr_exact *exact);
 
 /* What was restored, for its report: all but what came back and the output's bytes. */
 void tsr_report_restored(struct tsr_container_reader *reader, const struct tsr_proof *proof,

@@ -35,6 +35,8 @@ struct tsr_encoded {
     struct tsr_estimate estimate;     /* out: then that, else 0 */
     bool gives_way;                   /* out: it has ended early, TSR_DECLINED: loss saves too little */
     struct tsr_difference difference; /* out: of lossy frames to their originals */
+    const struct tsr_patches *apart;  /* in: NULL, or what will come back as it was; */
+    struct tsr_difference inside;     /* out: then the part of the difference that is in it, without SSIM */
     struct tsr_own_window own_window; /* out: the worst of those that are measured in one frame alone */
     bool skips_ssim;                  /* in: its SSIM is not measured */
     bool keeps_raster;                /* in: of one frame */
@@ -125,6 +127,28 @@ enum tsr_status tsr_decode_coded(struct tsr_engine *engine, const struct tsr_hea
                                  const struct tsr_measured *measured, const struct tsr_encode_job *job, uint8_t *raster,
                                  struct tsr_difference *difference, struct tsr_error *error);
 
+void tsr_measure_decoded(const struct tsr_image *image, const struct tsr_measured *measured, const uint8_t *original,
+                         const uint8_t *decoded, struct tsr_difference *difference);
+
+/* frames/region.c: whether a source can have a region, TSR_ERROR_USAGE: none of it lies in the image; and the patches
+ * that have it, of an image of 8 or 16 bits allocated. Errors: also TSR_ERROR_LIMIT, those of reading frames. All of an
+ * image, as patches: what any region takes at most. */
+struct tsr_roi;
+enum tsr_status tsr_check_region(const struct tsr_source *source, const struct tsr_roi *roi, struct tsr_error *error);
+enum tsr_status tsr_settle_region(struct tsr_source *source, const struct tsr_roi *roi, struct tsr_patches *patches,
+                                  struct tsr_error *error);
+struct tsr_patches tsr_all_patches(const struct tsr_image *image);
+
+/* frames/body.c: sets the samples of a component that stand out from the background of an image of 8 or 16 bits
+ * allocated, in any frame; all, if none does. mask: a byte for each. Errors: TSR_ERROR_LIMIT, those of reading frames.
+ */
+enum tsr_status tsr_find_body(struct tsr_source *source, uint8_t *mask, struct tsr_error *error);
+
+/* frames/decoded.c: adds the difference of a frame in its patches, without SSIM. Errors: TSR_ERROR_LIMIT. */
+enum tsr_status tsr_add_inside(const struct tsr_patches *patches, const struct tsr_image *image,
+                               const struct tsr_measured *measured, const uint8_t *original, const uint8_t *decoded,
+                               struct tsr_difference *sum, struct tsr_error *error);
+
 /* frames/base.c: the frames of a base, a .tsr that stands in a stretch of an input (BASE.md), as those with this header
  * refer to them; of as many at once as a batch has, 0: of regions alone. The caller closes it, also after an error.
  * Errors: TSR_ERROR_CORRUPT (it is no base of such a file), those of reading a .tsr. */
@@ -145,7 +169,17 @@ enum tsr_status tsr_base_frame(struct tsr_base_frames *base, uint32_t frame, uin
 enum tsr_status tsr_base_region(struct tsr_base_frames *base, uint32_t frame, const struct tsr_region *region,
                                 uint8_t *raster, struct tsr_error *error);
 
-/* Writes a coded frame; distance: to the frame whose model it has, if it is without one. */
+/* The whole frame of the job at a place, whose own samples are decoded: those, or, in a file with patches, the base's
+ * frame with its patches replaced. And of a frame of such a file the base's samples of some patches, as
+ * tsr_take_patches gives them. */
+uint8_t *tsr_base_complete(struct tsr_base_frames *base, uint32_t place, uint8_t *decoded);
+enum tsr_status tsr_base_patches(struct tsr_base_frames *base, uint32_t frame, uint32_t first, uint32_t count,
+                                 uint8_t *samples, struct tsr_error *error);
+
+/* frames/stacks.c: writes a coded frame, or a tile of it, with the model before the first one; distance: to the frame
+ * whose model it has, if it is without one. */
+enum tsr_status tsr_put_tile(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded, uint32_t t,
+                             uint32_t distance, struct tsr_error *error);
 enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded,
                               uint32_t distance, struct tsr_error *error);
 
@@ -155,9 +189,11 @@ void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine
 
 /* rate.c: the coding with loss that meets wanted->target, which must be set; *coding names path, coder and effort, and
  * becomes one without loss where only that meets it, or no loss is needed. The source must be opened anew afterwards.
- * *tries: how often it was coded. Errors: TSR_ERROR_USAGE where the target cannot be met, all of tsr_encode. */
+ * *tries: how often it was coded. apart: NULL, or patches without which PSNRs are met, too. Errors: TSR_ERROR_USAGE
+ * where the target cannot be met, all of tsr_encode. */
 enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source, const struct tsr_wanted *wanted,
-                                struct tsr_coding *coding, int *tries, struct tsr_error *error);
+                                const struct tsr_patches *apart, struct tsr_coding *coding, int *tries,
+                                struct tsr_error *error);
 
 /* Most squared error of so many samples at this PSNR of their range: exact to 1/10^8, rounded down. */
 uint64_t tsr_squared_error_limit(uint32_t range, uint64_t samples, uint32_t psnr_hundredths);
@@ -266,8 +302,11 @@ uint32_t tsr_coded_tiles(const struct tsr_image *image, const struct tsr_coding 
 /* Why samples of such an image are never coded with loss, in words; NULL: they may be. */
 const char *tsr_never_lossy(const struct tsr_image *image);
 
-/* The values that a coding must not change: none without loss, which changes nothing. */
+/* The values that a coding of frames must not change: none without loss, which changes nothing, as in patches. */
 const struct tsr_kept_ranges *tsr_kept_of(const struct tsr_header *header, const struct tsr_coding *coding);
+
+/* The coding of a file's frames: the header's, without loss if they are patches. */
+struct tsr_coding tsr_coding_of_frames(const struct tsr_header *header);
 
 /* The coding that files get which are not coded with loss, as this one would have it: by path P, with its coder and its
  * effort. */

@@ -10,6 +10,12 @@
 /* Memory that a batch of frames may take: its rasters and the engine's work space. */
 #define BATCH_BYTES ((size_t)192 << 20)
 
+uint64_t tsr_region_memory(const struct tsr_image *image)
+{
+    const uint64_t cells = (uint64_t)8 << 20; /* by which a body is found, at most */
+    return cells + (uint64_t)image->columns * image->rows;
+}
+
 static uint64_t less_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -51,7 +57,9 @@ static const struct tsr_engine *engine_for(const struct tsr_engine *engine, cons
 /* Of each frame at once: its base's raster, and room for its planes. */
 static uint64_t base_frame(const struct tsr_header *header)
 {
-    return header->has_base ? tsr_raster_bytes(&header->image) + (uint64_t)tsr_base_room(&header->image) + 128 : 0;
+    const struct tsr_image coded = tsr_coded_image(header);
+    const uint64_t patches = header->patches.count > 0 ? 2 * (uint64_t)tsr_raster_bytes(&coded) + 64 : 0;
+    return header->has_base ? tsr_raster_bytes(&header->image) + (uint64_t)tsr_base_room(&coded) + patches + 128 : 0;
 }
 
 /* Of a batch of them. One frame of the base is decoded at a time, which may have masks. */
@@ -59,11 +67,13 @@ static uint64_t base_memory(const struct tsr_engine *engine, const struct tsr_he
 {
     static const struct tsr_kept_ranges none = {0}, some = {.count = 1};
     const struct tsr_image *const image = &header->image;
+    const struct tsr_image coded = tsr_coded_image(header);
     const struct tsr_engine_ops *const ops = engine->ops;
-    const uint64_t raster = tsr_raster_bytes(image), room = tsr_base_room(image);
+    const uint64_t raster = tsr_raster_bytes(image), room = tsr_base_room(&coded),
+                   patches = header->patches.count > 0 ? tsr_raster_bytes(&coded) + 64 : 0;
     if (!header->has_base) return 0;
     return ops->workspace_bytes(batch * (raster + 64)) + ops->workspace_bytes(batch * room) +
-           tsr_frame_bound(image, &none) + 2 * raster +
+           2 * ops->workspace_bytes(batch * patches) + tsr_frame_bound(image, &none) + 2 * raster +
            ops->workspace_bytes(tsr_kept_decode_bound(engine, image, &some, (uint32_t)tsr_most_tiles(image), 1));
 }
 
@@ -98,10 +108,11 @@ static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_h
 struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct tsr_header *header,
                                   const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
 {
-    const struct tsr_image *const image = &header->image;
+    const struct tsr_image *const image = &header->image, coded = tsr_coded_image(header);
     const struct tsr_kept_ranges *const kept = tsr_kept_of(header, coding);
+    const struct tsr_coding of_frames = header->patches.count > 0 ? tsr_without_loss(coding) : *coding;
     engine = engine_for(engine, header);
-    const uint64_t one = tsr_kept_encode_workspace(engine, image, kept, coding, 1) +
+    const uint64_t one = tsr_kept_encode_workspace(engine, &coded, kept, &of_frames, 1) +
                          2 * (uint64_t)tsr_raster_bytes(image) + base_frame(header);
     struct tsr_plan plan = {.stack = image->frames > 1 && !header->has_base ? tsr_stack_limit(image, coding) : 0};
     plan.batch = batch_frames(engine, image, one, fixed_memory(engine, header, coding, need, input_bytes));
@@ -111,7 +122,7 @@ struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct 
         const struct tsr_image highest = tsr_stack(image, plan.stack < plan.batch ? plan.stack : plan.batch);
         plan.stack_space = engine->ops->encode_workspace(engine, &highest, coding, 1);
     }
-    plan.space = tsr_kept_encode_workspace(engine, image, kept, coding, plan.batch);
+    plan.space = tsr_kept_encode_workspace(engine, &coded, kept, &of_frames, plan.batch);
     plan.raster_offset = SIZE_MAX;
     if (image->frames == 1 && kept->count == 0 && !need->has_rasters && !header->has_base && engine->ops->raster_offset)
         plan.raster_offset = engine->ops->raster_offset(image, coding);
@@ -179,8 +190,8 @@ static struct batch_memory batch_memory(const struct tsr_engine *engine, const s
 static uint32_t decoding_batch(const struct tsr_engine *engine, const struct tsr_header *header,
                                const struct tsr_kept_ranges *kept, uint32_t tiles, uint64_t held)
 {
-    const struct tsr_image *const image = &header->image;
-    const uint64_t one = tsr_kept_decode_bound(engine, image, kept, tiles, 1) + 2 * (uint64_t)tsr_raster_bytes(image) +
+    const struct tsr_image *const image = &header->image, coded = tsr_coded_image(header);
+    const uint64_t one = tsr_kept_decode_bound(engine, &coded, kept, tiles, 1) + 2 * (uint64_t)tsr_raster_bytes(image) +
                          base_frame(header);
     return batch_frames(engine, image, one, held);
 }
@@ -188,7 +199,7 @@ static uint32_t decoding_batch(const struct tsr_engine *engine, const struct tsr
 /* The number of tiles, of those that the frames have, for which decoding takes most. */
 static uint32_t hardest_tiles(const struct tsr_engine *engine, const struct tsr_container_reader *reader)
 {
-    const struct tsr_image *const image = &tsr_container_header(reader)->image;
+    const struct tsr_image coded = tsr_coded_image(tsr_container_header(reader)), *const image = &coded;
     uint32_t hardest = 0, last = 0;
     uint64_t most = 0;
     bool is_first = true;
@@ -208,12 +219,12 @@ static uint32_t hardest_tiles(const struct tsr_engine *engine, const struct tsr_
 uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_container_reader *reader, size_t *space)
 {
     const struct tsr_header *const header = tsr_container_header(reader);
-    const struct tsr_image *const image = &header->image;
-    const struct tsr_kept_ranges *const kept = &header->kept;
+    const struct tsr_image coded = tsr_coded_image(header);
+    const struct tsr_kept_ranges *const kept = tsr_kept_of(header, &header->coding);
     engine = engine_for(engine, header);
     const uint32_t tiles = hardest_tiles(engine, reader),
                    batch = decoding_batch(engine, header, kept, tiles, tsr_container_memory(reader));
-    *space = tsr_kept_decode_bound(engine, image, kept, tiles, batch);
+    *space = tsr_kept_decode_bound(engine, &coded, kept, tiles, batch);
     return batch;
 }
 
@@ -251,15 +262,15 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
                            const struct tsr_restoring *restoring)
 {
     const struct tsr_header *const header = tsr_container_header(reader);
-    const struct tsr_image *const image = &header->image;
+    const struct tsr_kept_ranges *const kept = tsr_kept_of(header, &header->coding);
+    const struct tsr_image *const image = &header->image, coded = tsr_coded_image(header);
     const uint64_t own = tsr_container_memory(reader);
     const uint64_t longest = tsr_longest_unit(reader), units = longest > 0 ? tsr_unit_memory(header, longest) : 0;
     if (!tsr_has_frames(header) || tsr_are_units(header)) return own + restoring->held + restoring->work + units;
     engine = engine_for(engine, header);
-    const uint32_t tiles = hardest_tiles(engine, reader),
-                   batch = decoding_batch(engine, header, &header->kept, tiles, own);
+    const uint32_t tiles = hardest_tiles(engine, reader), batch = decoding_batch(engine, header, kept, tiles, own);
     const struct batch_memory frames =
-        batch_memory(engine, image, &header->kept, tiles, batch, batch_sections(reader, image->frames, batch));
+        batch_memory(engine, &coded, kept, tiles, batch, batch_sections(reader, image->frames, batch));
     return own + units + base_memory(engine, header, batch) + index_memory(image, tsr_container_base(reader).size) +
            both(image, &frames, restoring);
 }
@@ -272,8 +283,9 @@ uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size)
 uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_header *header,
                            const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
 {
-    const struct tsr_image *const image = &header->image;
-    const uint32_t tiles = tsr_coded_tiles(image, coding);
+    const struct tsr_image *const image = &header->image, coded = tsr_coded_image(header);
+    const struct tsr_coding of_frames = header->patches.count > 0 ? tsr_without_loss(coding) : *coding;
+    const uint32_t tiles = tsr_coded_tiles(&coded, &of_frames);
     const uint64_t whole = input_bytes + TSR_EXCESS_BYTES, raster = tsr_raster_bytes(image),
                    blob = less_of(need->blob, TSR_BLOB_CHUNK), /* which is held twice */
         own = index_memory(image, input_bytes) + 2 * blob;
@@ -291,7 +303,7 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
     };
     const struct tsr_restoring restoring = tsr_restoring_memory(&made, &foreseen);
     if (tsr_are_units(header)) return own + restoring.held + unit_memory(header, need);
-    const struct batch_memory frames = batch_memory(engine, image, kept, tiles, batch, sections);
+    const struct batch_memory frames = batch_memory(engine, &coded, kept, tiles, batch, sections);
     const uint64_t bytes = own + both(image, &frames, &restoring) + unit_memory(header, need);
     if (!tsr_has_own_writer(&made)) return bytes + base_memory(engine, header, batch) + (header->has_base ? own : 0);
     const uint64_t limit = need->blob + raster + raster / 32; /* of the PNG, which is in memory then */

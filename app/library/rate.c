@@ -78,9 +78,10 @@ struct search {
     bool by_size, by_level, by_psnr;
     uint32_t psnr;          /* by_psnr: hundredths of a dB; by_level: what is about as good */
     struct tsr_level level; /* by_level: its floor of a PSNR is 0 where SSIM alone is asked for, over all samples */
-    uint64_t limit, aim;    /* of the size, or of the squared error: not to be exceeded, and a little below */
-    uint64_t frame_blocks;  /* 4x4 blocks of a frame, in one component */
-    uint64_t blocks;        /* of all frames */
+    const struct tsr_patches *apart; /* as in struct tsr_encoded */
+    uint64_t limit, aim;             /* of the size, or of the squared error: not to be exceeded, and a little below */
+    uint64_t frame_blocks;           /* 4x4 blocks of a frame, in one component */
+    uint64_t blocks;                 /* of all frames */
     int tries;
     /* Where the error was, in the last try and with the two QPs next to what is aimed at. */
     uint64_t profile[TSR_PROFILE_PARTS], finer_profile[TSR_PROFILE_PARTS], coarser_profile[TSR_PROFILE_PARTS];
@@ -196,12 +197,47 @@ static uint64_t share_of_own(const struct search *s, const struct tsr_own_window
     return share_of_limit(own->squared_error, tsr_squared_error_limit(own->values, own->samples, s->level.psnr));
 }
 
+/* sum * all / part, at most 2^63. */
+static uint64_t scale_up(uint64_t sum, uint64_t all, uint64_t part)
+{
+    int shift = 0;
+    for (; all >> 31; all >>= 1) part >>= 1;
+    for (; sum >> 32; sum >>= 1) shift++;
+    const uint64_t scaled = part > 0 ? sum * all / part : UINT64_MAX;
+    return scaled >> (63 - shift) ? (uint64_t)1 << 63 : scaled << shift;
+}
+
+/* What is left of a sum; sums of parts are rounded. */
+static uint64_t less_by(uint64_t sum, uint64_t part)
+{
+    return sum > part ? sum - part : 0;
+}
+
+/* The measure of all that is not in the patches, which come back as they were: of PSNRs alone. */
+static uint64_t measure_outside(const struct search *s, const struct tsr_encoded *encoded)
+{
+    const struct tsr_difference *const inside = &encoded->inside;
+    struct tsr_difference outside = encoded->difference;
+    bool ignored;
+    outside.samples = less_by(outside.samples, inside->samples);
+    outside.squared_error = less_by(outside.squared_error, inside->squared_error);
+    for (uint32_t w = 0; w < TSR_MEASURED_WINDOWS; w++) {
+        outside.window[w].samples = less_by(outside.window[w].samples, inside->window[w].samples);
+        outside.window[w].squared_error = less_by(outside.window[w].squared_error, inside->window[w].squared_error);
+        outside.window[w].ssim = (struct tsr_ssim_sum){0};
+    }
+    outside.ssim = (struct tsr_ssim_sum){0};
+    if (outside.samples == 0 || asks_ssim(s)) return 0;
+    if (s->by_level) return share_of_level(s, &outside, &ignored);
+    return scale_up(outside.squared_error, encoded->difference.samples, outside.samples);
+}
+
 static enum tsr_status measure(struct search *s, const struct tsr_coding *coding, struct result *result,
                                struct tsr_error *error)
 {
     struct tsr_proof proof = {0};
     struct tsr_encoded encoded = {
-        .profile = s->by_size ? NULL : s->profile, .coder = s->coder, .skips_ssim = !s->by_level};
+        .profile = s->by_size ? NULL : s->profile, .coder = s->coder, .skips_ssim = !s->by_level, .apart = s->apart};
     struct tsr_output *output = tsr_output_to_null();
     if (!output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for a step");
     memset(s->profile, 0, sizeof s->profile);
@@ -211,6 +247,7 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
     result->measure = s->by_size    ? result->bytes
                       : s->by_level ? share_of_level(s, &encoded.difference, &result->ssim_decides)
                                     : proof.squared_error;
+    if (s->apart && !s->by_size) result->measure = larger(result->measure, measure_outside(s, &encoded));
     const uint64_t own = s->by_level ? share_of_own(s, &encoded.own_window) : 0;
     if (own > result->measure) result->ssim_decides = false;
     result->measure = larger(result->measure, own);
@@ -495,7 +532,8 @@ static void take_ssim(struct search *s, uint32_t ssim)
 }
 
 enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source, const struct tsr_wanted *wanted,
-                                struct tsr_coding *coding, int *tries, struct tsr_error *error)
+                                const struct tsr_patches *apart, struct tsr_coding *coding, int *tries,
+                                struct tsr_error *error)
 {
     const struct tsr_header pristine = source->header;
     const struct tsr_image *image = &pristine.image;
@@ -508,6 +546,7 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
     s->pristine = &pristine;
     s->coding = *coding;
     s->coder = wanted->coding.coder;
+    s->apart = apart;
     s->by_level = wanted->target == TSR_TARGET_QUALITY || wanted->target == TSR_TARGET_SSIM;
     s->by_psnr = wanted->target == TSR_TARGET_PSNR;
     s->by_size = !s->by_psnr && !s->by_level;

@@ -311,8 +311,8 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     info->image = tsr_original_image(header);
     for (uint32_t f = 0; r->original->units && f < header->image.frames; f++) info->units += r->original->units[f];
     info->file_bytes = info->original_bytes = tsr_input_size(r->input);
-    info->max_error = -1;
-    info->psnr_db = info->psnr_stored_db = -1;
+    info->max_error = info->base_max_error = -1;
+    info->psnr_db = info->psnr_stored_db = info->base_psnr_db = -1;
     memcpy(info->original_damage, header->damage, sizeof info->original_damage);
 }
 
@@ -340,6 +340,33 @@ enum tsr_status tsr_read_info(struct tsr_reader *reader, uint32_t member, struct
     struct tsr_call call = tsr_call_of_reader(reader, read_info, member, error);
     call.out = info;
     return tsr_run_call(&call);
+}
+
+static enum tsr_status read_exact(const struct tsr_call *call)
+{
+    uint64_t samples;
+    TSR_TRY(tsr_reader_choose(call->reader, call->member, call->error));
+    const struct tsr_header *const header = tsr_reader_header(call->reader);
+    *call->got = header->patches.count == 0
+                     ? 0
+                     : tsr_list_patches(&header->patches, &header->image, call->out, call->count, &samples);
+    return TSR_OK;
+}
+
+enum tsr_status tsr_read_exact(struct tsr_reader *reader, uint32_t member, struct tsr_region *rectangles, uint32_t room,
+                               uint32_t *count, struct tsr_error *error)
+{
+    size_t found = 0;
+    TSR_TRY(tsr_check_pointer(reader, "reader", error));
+    TSR_TRY(tsr_check_pointer(count, "count", error));
+    if (room > 0) TSR_TRY(tsr_check_pointer(rectangles, "rectangles", error));
+    struct tsr_call call = tsr_call_of_reader(reader, read_exact, member, error);
+    call.out = rectangles;
+    call.count = room;
+    call.got = &found;
+    const enum tsr_status status = tsr_run_call(&call);
+    *count = (uint32_t)found;
+    return status;
 }
 
 enum tsr_status tsr_reader_image_of(const struct tsr_reader *r, const struct tsr_header *header,

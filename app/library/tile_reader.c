@@ -76,9 +76,11 @@ enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_contai
                                     uint8_t *raster, struct tsr_error *error)
 {
     const struct tsr_header *const header = tsr_container_header(container);
+    const struct tsr_image image = tsr_coded_image(header);
     struct tsr_base_frames *base = NULL;
     struct tsr_base of_frame = {NULL, NULL};
     struct coded coded = {0};
+    uint8_t *patches = NULL;
     if (tsr_container_is_unit(container, frame)) return decode_unit(container, frame, raster, error);
     TSR_TRY(tsr_check_frame_sections(container, frame, error));
     enum tsr_status status = make_room(&coded, tsr_container_frame_bytes(container, frame),
@@ -91,9 +93,17 @@ enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_contai
         if (status == TSR_OK)
             status = tsr_base_frame(base, tsr_container_frame_number(container, frame), 0, &of_frame, error);
     }
+    if (status == TSR_OK && header->patches.count > 0) {
+        patches = malloc(tsr_raster_bytes(&image) + 1);
+        if (!patches) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for patches of a frame");
+    }
     if (status == TSR_OK)
-        status = decode(engine, &header->image, &header->kept, NULL, of_frame, &coded, frame, raster, error);
+        status = decode(engine, &image, tsr_kept_of(header, &header->coding), NULL, of_frame, &coded, frame,
+                        patches ? patches : raster, error);
+    if (status == TSR_OK && patches)
+        memcpy(raster, tsr_base_complete(base, 0, patches), tsr_raster_bytes(&header->image));
     tsr_base_close(base);
+    free(patches);
     free_coded(&coded);
     return status;
 }
@@ -112,7 +122,7 @@ static enum tsr_status find_touched(struct tsr_container_reader *container, uint
                                     const struct tsr_piece *model, const struct tsr_region *region,
                                     struct touched *touched, struct tsr_error *error)
 {
-    const struct tsr_image *const image = &tsr_container_header(container)->image;
+    const struct tsr_image coded = tsr_coded_image(tsr_container_header(container)), *const image = &coded;
     struct tsr_tiling cut;
     struct tsr_bit_reader bits = tsr_bit_reader(model->bytes, model->size);
     if (!tsr_get_tiling(&bits, image, &cut))
@@ -158,19 +168,39 @@ static enum tsr_status read_touched(struct tsr_container_reader *container, uint
     return TSR_OK;
 }
 
+/* The base's samples of a part of the image that patches are, by those that the part touches. */
+static enum tsr_status read_base_patches(struct tsr_base_frames *base, const struct tsr_header *header, uint32_t frame,
+                                         const struct tsr_region *part, uint8_t *raster, struct tsr_error *error)
+{
+    const uint32_t height = header->patches.height, first = part->row / height,
+                   count = (part->row + part->rows - 1) / height - first + 1;
+    const struct tsr_region inside = {part->column, part->row - first * height, part->columns, part->rows};
+    struct tsr_image all = tsr_coded_image(header);
+    all.rows = count * height;
+    uint8_t *const samples = malloc(tsr_raster_bytes(&all) + 1);
+    if (!samples) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u patches", count);
+    const enum tsr_status status = tsr_base_patches(base, frame, first, count, samples, error);
+    if (status == TSR_OK) tsr_cut_region(&all, samples, &inside, raster);
+    free(samples);
+    return status;
+}
+
 /* The base of a part of a frame, in memory that the caller frees, also after an error. */
 static enum tsr_status take_base(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                  const struct tsr_window *window, const struct tsr_image *part, struct tsr_base *base,
                                  struct tsr_error *error)
 {
+    const struct tsr_header *const header = tsr_container_header(container);
     const struct tsr_region region = {window->column, window->row, part->columns, part->rows};
+    const uint32_t number = tsr_container_frame_number(container, frame);
     struct tsr_base_frames *frames = NULL;
     uint8_t *const raster = malloc(tsr_raster_bytes(part) + 1);
     *base = (struct tsr_base){raster, malloc(tsr_base_room(part))};
     if (!raster || !base->room) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a part of a base");
     enum tsr_status status = open_base(engine, container, 0, &frames, error);
     if (status == TSR_OK)
-        status = tsr_base_region(frames, tsr_container_frame_number(container, frame), &region, raster, error);
+        status = header->patches.count > 0 ? read_base_patches(frames, header, number, &region, raster, error)
+                                           : tsr_base_region(frames, number, &region, raster, error);
     tsr_base_close(frames);
     return status;
 }
@@ -181,7 +211,7 @@ static enum tsr_status decode_touched(struct tsr_engine *engine, struct tsr_cont
                                       const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
 {
     const struct tsr_header *const header = tsr_container_header(container);
-    const struct tsr_image *const image = &header->image;
+    const struct tsr_image coded_image = tsr_coded_image(header), *const image = &coded_image;
     const struct tsr_window *const window = &touched->window;
     const uint32_t columns = touched->columns * touched->width, rows = touched->rows * touched->height;
     struct tsr_image part = *image;
@@ -196,7 +226,9 @@ static enum tsr_status decode_touched(struct tsr_engine *engine, struct tsr_cont
     struct tsr_base base = {NULL, NULL};
     enum tsr_status status =
         header->has_base ? take_base(engine, container, frame, window, &part, &base, error) : TSR_OK;
-    if (status == TSR_OK) status = decode(engine->cpu, &part, &header->kept, window, base, coded, frame, raster, error);
+    if (status == TSR_OK)
+        status =
+            decode(engine->cpu, &part, tsr_kept_of(header, &header->coding), window, base, coded, frame, raster, error);
     if (status == TSR_OK) tsr_cut_region(&part, raster, &inside, out);
     free((void *)(uintptr_t)base.raster);
     free(base.room);
@@ -217,12 +249,12 @@ static enum tsr_status cut_unit(struct tsr_container_reader *container, uint32_t
     return status;
 }
 
-enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
+/* A region of what frames code. */
+static enum tsr_status decode_region(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
 {
     struct coded coded = {0};
     struct touched touched;
-    if (tsr_container_is_unit(container, frame)) return cut_unit(container, frame, region, out, error);
     TSR_TRY(tsr_check_frame_sections(container, frame, error));
     uint8_t *const model_bytes = malloc(tsr_container_model_bytes(container, frame) + 1);
     if (!model_bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame's model");
@@ -233,6 +265,58 @@ enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_conta
     free_coded(&coded);
     free(model_bytes);
     return status;
+}
+
+/* The patches that a region touches, and those between them: the number of the first one. Returns how many. */
+static uint32_t find_patches(const struct tsr_header *header, const struct tsr_region *region, uint32_t *first)
+{
+    const struct tsr_patches *const p = &header->patches;
+    uint32_t end = 0;
+    *first = 0;
+    for (uint32_t place = 0, number = 0; place < p->across * p->down; place++) {
+        if (!tsr_has_patch(p, place)) continue;
+        const struct tsr_region r = tsr_patch_at(p, &header->image, place);
+        const bool touches = r.column < region->column + region->columns && region->column < r.column + r.columns &&
+                             r.row < region->row + region->rows && region->row < r.row + r.rows;
+        if (touches && end == 0) *first = number;
+        if (touches) end = number + 1;
+        number++;
+    }
+    return end - *first;
+}
+
+/* In a file with patches: the base's samples, and over them those of the patches. */
+static enum tsr_status decode_patched(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
+                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
+{
+    const struct tsr_header *const header = tsr_container_header(container);
+    const struct tsr_patches *const p = &header->patches;
+    struct tsr_base_frames *base = NULL;
+    uint32_t first;
+    enum tsr_status status = open_base(engine, container, 0, &base, error);
+    if (status == TSR_OK)
+        status = tsr_base_region(base, tsr_container_frame_number(container, frame), region, out, error);
+    tsr_base_close(base);
+    const uint32_t count = find_patches(header, region, &first);
+    if (status != TSR_OK || count == 0) return status;
+    struct tsr_image all = tsr_coded_image(header);
+    all.rows = count * p->height;
+    const struct tsr_region rows = {0, first * p->height, p->width, all.rows};
+    uint8_t *const samples = malloc(tsr_raster_bytes(&all) + 1);
+    if (!samples) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u patches", count);
+    status = decode_region(engine, container, frame, &rows, samples, error);
+    if (status == TSR_OK) tsr_put_patches(p, &header->image, region, first, count, out, samples);
+    free(samples);
+    return status;
+}
+
+enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
+                                     const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
+{
+    if (tsr_container_is_unit(container, frame)) return cut_unit(container, frame, region, out, error);
+    return tsr_container_header(container)->patches.count > 0
+               ? decode_patched(engine, container, frame, region, out, error)
+               : decode_region(engine, container, frame, region, out, error);
 }
 
 /* Bits of a raster, the first of a byte its least significant one, to another; is_swapped: pairs of the first one's

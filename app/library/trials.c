@@ -476,7 +476,7 @@ static uint64_t least_with_loss(const struct tsr_estimate *frames, const struct 
     return tsr_is_spliced(&lossless->header) ? lossless->bytes - own + frames->lossy : frames->lossy;
 }
 
-static const char not_smaller[] = "coded without loss: that takes at most 1.1 times the bytes";
+const char tsr_not_smaller[] = "coded without loss: that takes at most 1.1 times the bytes";
 
 /* A file that is written again, without loss or with the loss that was found. */
 struct again {
@@ -516,7 +516,7 @@ static enum tsr_status write_lossless(const struct again *a, const struct tsr_co
                                       struct tsr_written *written, struct tsr_error *error)
 {
     TSR_TRY(write_again(a, lossless, written, error));
-    snprintf(a->report->reason, sizeof a->report->reason, "%s", not_smaller);
+    snprintf(a->report->reason, sizeof a->report->reason, "%s", tsr_not_smaller);
     return TSR_OK;
 }
 
@@ -560,7 +560,7 @@ static enum tsr_status write_stored(const struct again *a, struct tsr_written *w
     TSR_TRY(tsr_resolve_coding(&lossless, error));
     TSR_TRY(write_again(a, &lossless, written, error));
     if (tsr_has_frames(&written->header) && written->bytes < stored_bytes) {
-        snprintf(a->report->reason, sizeof a->report->reason, "%s", not_smaller);
+        snprintf(a->report->reason, sizeof a->report->reason, "%s", tsr_not_smaller);
         return TSR_OK;
     }
     a->account->coding = account;

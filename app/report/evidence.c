@@ -354,6 +354,12 @@ static void put_loss(FILE *f, const struct evidence_file *file)
         snprintf(text, sizeof text, "PSNR %.2f dB of the range %u, largest error %lld", file->psnr_db, file->range,
                  (long long)file->max_error);
     list_more(f, "", isfinite(file->psnr_db) ? text : "no sample differs");
+    if (file->exact_samples > 0) {
+        snprintf(text, sizeof text, "%llu samples of each frame and component are as they were, in %u,%u,%u,%u",
+                 (unsigned long long)file->exact_samples, file->exact_box[0], file->exact_box[1], file->exact_box[2],
+                 file->exact_box[3]);
+        list_more(f, "", text);
+    }
     if (file->ssim > -1) snprintf(text, sizeof text, "SSIM %.4f", file->ssim);
     if (file->ssim > -1) list_more(f, "", text);
     if (file->ratio_limit > 0) {

@@ -149,9 +149,11 @@ struct evidence_file {
     uint32_t frames;
     char original_xxh3[33], restored_xxh3[33], samples_xxh3[33];
     char original_sha256[65], restored_sha256[65], samples_sha256[65];
-    double psnr_db;    /* of the range; negative: none */
-    uint32_t range;    /* of the values, by which the PSNR counts; 0: none */
-    int64_t max_error; /* negative: none */
+    double psnr_db;         /* of the range; negative: none */
+    uint32_t range;         /* of the values, by which the PSNR counts; 0: none */
+    int64_t max_error;      /* negative: none */
+    uint64_t exact_samples; /* of a component: they come back as they were; 0: none in particular */
+    uint32_t exact_box[4];  /* column, row, columns and rows of what has them */
     uint32_t window_count;
     struct evidence_window window[EVIDENCE_WINDOWS];
     bool is_poor;          /* a judged window has less than poor_db of the report */

@@ -233,17 +233,47 @@ static bool has_base(const struct tsr_header *header)
     return header->has_base;
 }
 
-static size_t put_nothing(uint8_t *out, const struct tsr_header *header)
+/* The patches, where that is what comes back as it was; else nothing. */
+static size_t put_base(uint8_t *out, const struct tsr_header *header)
 {
-    (void)out;
-    (void)header;
-    return 0;
+    const struct tsr_patches *const p = &header->patches;
+    const uint32_t numbers[] = {p->left, p->top, p->width, p->height, p->across, p->down};
+    const size_t bytes = (p->across * p->down + 7) / 8;
+    size_t used = 0;
+    if (p->count == 0) return 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) used += tsr_put_varint(out + used, numbers[i]);
+    memcpy(out + used, p->bits, bytes);
+    return used + bytes;
+}
+
+static uint32_t get_number(struct tsr_cursor *c)
+{
+    const uint64_t number = tsr_get_varint(c);
+    c->bad |= number > UINT16_MAX;
+    return (uint32_t)number;
+}
+
+static bool get_patches(struct tsr_cursor *c, struct tsr_header *header)
+{
+    struct tsr_patches *const p = &header->patches;
+    p->left = get_number(c);
+    p->top = get_number(c);
+    p->width = get_number(c);
+    p->height = get_number(c);
+    p->across = get_number(c);
+    p->down = get_number(c);
+    const size_t bytes = ((size_t)p->across * p->down + 7) / 8;
+    const uint8_t *const bits = bytes <= sizeof p->bits ? tsr_get_bytes(c, bytes) : NULL;
+    if (c->bad || !bits) return false;
+    memcpy(p->bits, bits, bytes);
+    return tsr_patches_fit(p, &header->image);
 }
 
 static bool get_base(struct tsr_cursor *c, struct tsr_header *header)
 {
     header->has_base = true;
-    return c->size == 0 && header->exact && tsr_has_samples(header) && !tsr_has_values(header) &&
+    if (c->size > 0) return tsr_may_have_patches(header) && get_patches(c, header);
+    return header->exact && tsr_has_samples(header) && !tsr_has_values(header) &&
            (header->image.bits_allocated == 8 || header->image.bits_allocated == 16);
 }
 
@@ -264,7 +294,7 @@ static const struct item {
              {9, has_windows, put_windows, get_windows},
              {11, has_shared_head, put_shared_head, get_shared_head},
              {13, tsr_has_values, put_values, get_values},
-             {15, has_base, put_nothing, get_base}};
+             {15, has_base, put_base, get_base}};
 enum { ITEMS = sizeof items / sizeof items[0] };
 
 bool tsr_has_items(const struct tsr_header *header)

@@ -103,6 +103,17 @@ uint64_t tsr_original_rasters(const struct tsr_header *header)
     return tsr_all_rasters(&image);
 }
 
+struct tsr_image tsr_coded_image(const struct tsr_header *header)
+{
+    return header->patches.count > 0 ? tsr_patches_image(&header->patches, &header->image) : header->image;
+}
+
+bool tsr_may_have_patches(const struct tsr_header *header)
+{
+    return header->coding.lossy && (tsr_is_spliced(header) || tsr_has_own_writer(header)) &&
+           (header->image.bits_allocated == 8 || header->image.bits_allocated == 16);
+}
+
 bool tsr_is_spliced(const struct tsr_header *header)
 {
     return header->recipe == TSR_RECIPE_SPLICE && !tsr_has_values(header);

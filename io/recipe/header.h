@@ -4,6 +4,7 @@
 
 #include "io/input.h"
 #include "io/nodes/values/values.h"
+#include "patches.h"
 #include "transform/planes/difference.h"
 #include "transform/planes/kept_ranges.h"
 
@@ -70,8 +71,9 @@ struct tsr_header {
     char damage[TSR_DAMAGE_LIMIT + 1]; /* what looks damaged in the original; empty: nothing was noticed */
     uint8_t shared_head[TSR_SHARED_HEAD_LIMIT]; /* of streams that are units; 0 bytes: they share none */
     size_t shared_head_size;
-    bool has_base;    /* the file begins with its base, to which predictors refer: BASE.md */
-    uint32_t members; /* files in a series, whose header has only this, id and restore */
+    bool has_base;              /* the file begins with its base, to which predictors refer: BASE.md */
+    struct tsr_patches patches; /* of a file with loss that has a base: what comes back as it was; else none */
+    uint32_t members;           /* files in a series, whose header has only this, id and restore */
 };
 
 /* ---- Questions about a recipe: outside of io/recipe and io/formats nothing compares its number --------------- */
@@ -109,6 +111,12 @@ bool tsr_may_have_values(const struct tsr_header *header);
 void tsr_set_values(struct tsr_header *header, const struct tsr_image *original, const struct tsr_values_seen *seen);
 struct tsr_image tsr_original_image(const struct tsr_header *header);
 uint64_t tsr_original_rasters(const struct tsr_header *header);
+
+/* The image whose frames are coded: that of the patches, if there are any. */
+struct tsr_image tsr_coded_image(const struct tsr_header *header);
+
+/* Whether a file may have patches: prefix, rasters and suffix are the file with loss, or a PNG is written anew. */
+bool tsr_may_have_patches(const struct tsr_header *header);
 
 /* Whether prefix, rasters and suffix, one after the other, are the file, with loss and without. */
 bool tsr_is_spliced(const struct tsr_header *header);

@@ -208,10 +208,14 @@ struct kind {
 static const struct need {
     const char *kind, *only;
     enum tool tool;
-} needs[] = {
-    {"drawn", "predict", DRAWN}, {"drawn_rgb", "predict", DRAWN},         {"equal_frames", "", EQUAL},
-    {"blend", "predict", DRAWN}, {"predicted", "lossy transform", INTRA}, {"dc_plane", "lossy transform", DC_PLANE},
-    {"based", "lossy", NO_TOOL}};
+} needs[] = {{"drawn", "predict", DRAWN},
+             {"drawn_rgb", "predict", DRAWN},
+             {"equal_frames", "", EQUAL},
+             {"blend", "predict", DRAWN},
+             {"predicted", "lossy transform", INTRA},
+             {"dc_plane", "lossy transform", DC_PLANE},
+             {"based", "lossy", NO_TOOL},
+             {"patched", "lossy", NO_TOOL}};
 
 static const struct kind kinds[] = {
     {"dicom", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, true},
@@ -245,7 +249,8 @@ static const struct kind kinds[] = {
     {"blend", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, false},
     {"predicted", {"pnm/landscape_coarse.ppm", "png/formats/rgb8.png"}, AS_IT_IS, true},
     {"dc_plane", {"pnm/landscape_grey_8bit.pgm", NULL}, AS_IT_IS, true},
-    {"based", {"pnm/landscape_grey_8bit.pgm", "pnm/landscape_8bit.ppm"}, AS_IT_IS, true}, /* BASE.md */
+    {"based", {"pnm/landscape_grey_8bit.pgm", "pnm/landscape_8bit.ppm"}, AS_IT_IS, true},   /* BASE.md */
+    {"patched", {"pnm/landscape_grey_8bit.pgm", "pnm/landscape_8bit.ppm"}, AS_IT_IS, true}, /* BASE.md 4 */
     {"verbatim", {"other/text.txt", "dicom/forms/jpeg_garbage.dcm"}, AS_IT_IS, false},
     {"verbatim_cut", {"packed/cut.jpg", "png/damaged/truncated.png"}, AS_IT_IS, false}, /* packed */
     {"verbatim_files", {"packed/archive.tar", NULL}, AS_IT_IS, false},                  /* files in a file */
@@ -324,6 +329,12 @@ static struct tsr_compress_options options_of(const struct kind *kind, const str
         options.tune = TSR_TUNE_SSIM;
     }
     options.lossless_rest = strcmp(kind->name, "based") == 0;
+    if (strcmp(kind->name, "patched") == 0 && lossy) {
+        static const struct tsr_region rectangles[] = {{20, 10, 30, 25}, {90, 100, 17, 9}};
+        static const struct tsr_roi roi = {.size = sizeof roi, .rectangles = rectangles, .rectangle_count = 2};
+        options.roi = &roi;
+        if (!is_transform) options.max_error = 8;
+    }
     if (need_of(kind).tool == INTRA) options.effort = 8;
     if (strcmp(kind->name, "blend") == 0) options.effort = 9; /* tries small frames as drawn ones */
     if (need_of(kind).tool == DC_PLANE) options.qp_eighths = 34 * TSR_QP_UNIT;

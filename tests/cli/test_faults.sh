@@ -75,6 +75,15 @@ for file in a.pgm b.ppm c.png $dicom; do
 done
 [ -z "$dicom" ] || refuses 60 'does not decode' "$FAULTY" compress --samples-only "$DATA/dicom/forms/rle_16bit.dcm" -o out.tsr
 unset TESSERA_FAULT
+# A region that comes back as it was: a wrong symbol of its patches, a wrong restored file, a wrong byte of base or patches.
+for file in a.pgm b.ppm c.png $dicom; do
+    for fault in coder evaluator disk:500 disk:-500 disk:-200; do
+        case $fault-$file in coder-a.pgm | coder-c.png) continue ;; esac # its patches have no symbols with raw bits
+        export TESSERA_FAULT="${fault%:*}" TESSERA_FAULT_AT="${fault#*:}"
+        refuses 60 'does not decode' "$FAULTY" compress --qp 40 --roi 10,10,90,80 $file -o out.tsr
+    done
+    unset TESSERA_FAULT TESSERA_FAULT_AT
+done
 # An exported file is decoded again: a wrong sample or a wrong byte, in each transfer syntax.
 if [ -n "$dicom" ]; then
     run 0 "$TESSERA" compress -q $dicom -o right.tsr

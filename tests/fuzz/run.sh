@@ -276,6 +276,20 @@ landscape_coarse.ppm transform rans 160 9
 larger
     # Frames that are equal.
     "$programs/tsr_encode_anyway" "$TSR_FUZZ_TMP/set/dicom/samples/rgb_frames.dcm" "$work/seeds/container/equal_frames.tsr"
+    # Files with a base: without loss, and in patches.
+    i=0
+    while read -r name how; do
+        i=$((i + 1))
+        # shellcheck disable=SC2086 # several options
+        "$programs/tessera" compress -q -f $how "$TSR_FUZZ_TMP/set/$name" -o "$work/seeds/container/based_$i.tsr" || :
+    done <<'based'
+odd/63x65_16bit.pgm --qp 10 --lossless-rest
+dicom/samples/rgb_frames.dcm --qp 40 --lossless-rest
+odd/63x65_16bit.pgm --qp 30 --roi 3,5,20,17
+dicom/forms/big_rgb_words.dcm --qp 40 --roi 1,2,6,5 --roi 30,20,9,9
+dicom/enhanced/slopes.dcm --qp 40 --roi 50,50,14,14 --roi 3,3,5,5
+png/formats/rgb8.png --qp 40 --roi 5,5,9,9
+based
     # PNG that is written anew, at each of the levels that an effort chooses.
     for file in rgb8 palette8 grey16; do
         for effort in 1 5 9; do

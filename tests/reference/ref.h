@@ -91,6 +91,11 @@ struct ref_header { /* 3.1 */
     uint8_t shared_head[600]; /* 3.9, item 11 */
     unsigned shared_head_size;
     bool has_base;      /* 3.9, item 15 */
+    struct {            /* BASE.md 4 */
+        unsigned count; /* of patches; 0: it has none */
+        uint32_t left, top, width, height, across, down;
+        uint8_t bits[512];
+    } patches;
     struct ref_values { /* 3.9, item 13: VALUES.md; form 0: samples are the original's */
         unsigned form, width, listed;
         bool is_float, is_signed, big_endian;
@@ -411,6 +416,10 @@ bool ref_frame_end(struct ref_frame *frame, const struct ref_header *header, uin
 /* BASE.md (ref_base.c): whether a file may have such a base; the base raster of a frame that has begun; the base planes
  * of a tile, as far as plane p refers to them. */
 bool ref_fits_base(const struct ref_header *header, const struct ref_header *base);
+bool ref_read_patches(struct ref_header *header, struct ref_bytes value);
+struct ref_header ref_coded_header(const struct ref_header *header);
+void ref_take_patches(const struct ref_header *header, const uint8_t *raster, uint8_t *samples);
+void ref_put_patches(const struct ref_header *header, const uint8_t *samples, uint8_t *raster);
 void ref_frame_base(struct ref_frame *frame, const struct ref_header *header, const uint8_t *raster);
 void ref_base_tile(struct ref_frame *frame, const struct ref_header *header, unsigned p, uint32_t left, uint32_t top,
                    uint32_t width, uint32_t height);

@@ -103,3 +103,87 @@ void ref_base_tile(struct ref_frame *frame, const struct ref_header *h, unsigned
             means[(size_t)r * width + (size_t)c] = (uint16_t)((sum + 2) >> 2);
         }
 }
+
+/* ---- 4: patches ---- */
+
+static bool has_patch(const struct ref_header *h, uint32_t place)
+{
+    return h->patches.bits[place / 8] >> place % 8 & 1;
+}
+
+bool ref_read_patches(struct ref_header *h, struct ref_bytes value)
+{
+    uint32_t *const numbers[6] = {&h->patches.left,   &h->patches.top,    &h->patches.width,
+                                  &h->patches.height, &h->patches.across, &h->patches.down};
+    for (unsigned i = 0; i < 6; i++) {
+        const uint64_t number = ref_varint(&value);
+        if (value.bad || number > 65535) return false;
+        *numbers[i] = (uint32_t)number;
+    }
+    const uint64_t width = h->patches.width, height = h->patches.height, across = h->patches.across,
+                   down = h->patches.down;
+    if ((h->restore != REF_SPLICE && h->restore != REF_PNG) || h->exact || !h->lossy) return false;
+    if (width < 1 || width > h->columns || height < 1 || height > h->rows || width * height > 1 << 20) return false;
+    if (across < 1 || down < 1 || across * down > 4096) return false;
+    if (h->patches.left + (across - 1) * width >= h->columns || h->patches.top + (down - 1) * height >= h->rows)
+        return false;
+    if (ref_left(&value) != (across * down + 7) / 8) return false;
+    memcpy(h->patches.bits, value.data + value.at, ref_left(&value));
+    for (uint32_t place = 0; place < 4096; place++) {
+        if (has_patch(h, place) && place >= across * down) return false;
+        h->patches.count += has_patch(h, place);
+    }
+    return h->patches.count > 0 && h->patches.count * height <= 65535;
+}
+
+struct ref_header ref_coded_header(const struct ref_header *h)
+{
+    struct ref_header coded = *h;
+    if (h->patches.count == 0) return coded;
+    coded.columns = h->patches.width;
+    coded.rows = h->patches.count * h->patches.height;
+    coded.planar = coded.swapped = coded.lossy = false;
+    coded.kept_count = 0;
+    return coded;
+}
+
+static uint8_t *sample(const struct ref_header *h, const uint8_t *raster, uint32_t row, uint32_t column, unsigned c)
+{
+    const size_t bytes = h->allocated / 8, pixel = (size_t)row * h->columns + column;
+    const size_t at = h->planar ? (size_t)c * h->columns * h->rows + pixel : pixel * h->components + c;
+    return (uint8_t *)(uintptr_t)raster + (h->swapped ? at ^ 1 : at * bytes);
+}
+
+/* Copies each sample of all patches, from the image to the coded image or back. */
+static void copy_patches(const struct ref_header *h, const uint8_t *raster, const uint8_t *samples, bool back)
+{
+    const struct ref_header coded = ref_coded_header(h);
+    uint32_t first = 0;
+    for (uint32_t place = 0; place < h->patches.across * h->patches.down; place++) {
+        if (!has_patch(h, place)) continue;
+        const uint32_t left = h->patches.left + place % h->patches.across * h->patches.width,
+                       top = h->patches.top + place / h->patches.across * h->patches.height;
+        for (uint32_t y = 0; y < h->patches.height; y++)
+            for (uint32_t x = 0; x < h->patches.width; x++)
+                for (unsigned c = 0; c < h->components; c++) {
+                    const bool is_inside = left + x < h->columns && top + y < h->rows;
+                    const uint32_t column = left + x < h->columns ? left + x : h->columns - 1,
+                                   row = top + y < h->rows ? top + y : h->rows - 1;
+                    uint8_t *const there = sample(h, raster, row, column, c), *const here = sample(&coded, samples,
+                                                                                                   first + y, x, c);
+                    if (!back) memcpy(here, there, h->allocated / 8);
+                    if (back && is_inside) memcpy(there, here, h->allocated / 8);
+                }
+        first += h->patches.height;
+    }
+}
+
+void ref_take_patches(const struct ref_header *h, const uint8_t *raster, uint8_t *samples)
+{
+    copy_patches(h, raster, samples, false);
+}
+
+void ref_put_patches(const struct ref_header *h, const uint8_t *samples, uint8_t *raster)
+{
+    copy_patches(h, raster, samples, true);
+}

@@ -211,8 +211,9 @@ static bool read_shared_head(struct ref_header *h, const struct ref_bytes *value
 static bool read_base(struct ref_header *h, const struct ref_bytes *value)
 {
     h->has_base = true;
-    return value->size == 0 && ref_has_frames(h) && !ref_are_units(h) && h->exact && h->values.form == 0 &&
-           (h->allocated == 8 || h->allocated == 16);
+    if (h->allocated != 8 && h->allocated != 16) return false;
+    if (value->size > 0) return ref_read_patches(h, *value);
+    return ref_has_frames(h) && !ref_are_units(h) && h->exact && h->values.form == 0;
 }
 
 /* 3.9. The items end with the header. */

@@ -6,15 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool end_frame(struct ref_frame *frame, const struct ref_header *h, uint32_t tiles, struct ref_output *out,
-                      uint8_t *raster, uint8_t *hash)
-{
-    if (tiles != frame->tile_count) return ref_fail("a frame has too few tiles");
-    if (!ref_frame_end(frame, h, raster)) return false;
-    ref_hash128(raster, ref_raster_size(h), hash);
-    return ref_output_frame(out, raster);
-}
-
 static bool has_residues(const struct ref_header *h)
 {
     return h->restore == REF_DEFLATED || h->restore == REF_ENCAPSULATED || (h->restore == REF_PNG && h->exact);
@@ -120,16 +111,27 @@ struct progress {
     struct ref_frame frame;
     void *frame_mark;
     uint8_t *raster, *hashes;
-    uint8_t *keep;       /* BASE.md 2: of a base, room for the rasters of all frames; else null */
-    const uint8_t *base; /* the base rasters of all frames; null: there is no base */
+    uint8_t *keep;                 /* BASE.md 2: of a base, room for the rasters of all frames; else null */
+    const uint8_t *base;           /* the base rasters of all frames; null: there is no base */
+    struct ref_header coded_image; /* BASE.md 4: of what frames code, */
+    uint8_t *patches;              /* whose raster has room here */
 };
 
 static bool leave_frame(const struct ref_part *part, struct ref_output *out, struct progress *at)
 {
+    const struct ref_header *h = &part->header;
+    const bool has_patches = h->patches.count > 0;
     if (!at->in_frame) return true;
     uint8_t *hash = at->hashes + (size_t)at->coded++ * 16;
-    if (!end_frame(&at->frame, &part->header, at->tiles, out, at->raster, hash)) return false;
-    size_t size = ref_raster_size(&part->header);
+    size_t size = ref_raster_size(h);
+    if (at->tiles != at->frame.tile_count) return ref_fail("a frame has too few tiles");
+    if (!ref_frame_end(&at->frame, &at->coded_image, has_patches ? at->patches : at->raster)) return false;
+    if (has_patches) { /* BASE.md 4 */
+        memcpy(at->raster, at->base + (size_t)(at->frames - 1) * size, size);
+        ref_put_patches(h, at->patches, at->raster);
+    }
+    ref_hash128(at->raster, size, hash);
+    if (!ref_output_frame(out, at->raster)) return false;
     if (at->keep) memcpy(at->keep + (size_t)(at->coded - 1) * size, at->raster, size);
     at->in_frame = false;
     ref_release(at->frame_mark);
@@ -181,6 +183,8 @@ static bool repeat_frame(const struct ref_part *part, size_t section, uint32_t n
                          struct progress *at)
 {
     struct progress again = {.frames = number, .of_frames = at->of_frames, .raster = at->raster, .base = at->base};
+    again.coded_image = at->coded_image;
+    again.patches = at->patches;
     if (at->keep) again.keep = at->keep + (size_t)at->coded * ref_raster_size(&part->header);
     again.hashes = at->hashes + (size_t)at->coded * 16;
     if (!decode_section(part, section++, out, &again)) return false;
@@ -233,10 +237,14 @@ static bool decode_section(const struct ref_part *part, size_t i, struct ref_out
         at->tiles = 0;
         at->in_frame = true;
         at->frame_mark = ref_mark();
-        if (!read_model(part, i, &b) || !ref_frame_begin(&at->frame, h, b.data + b.at, ref_left(&b)) ||
-            !check_loss(&at->frame, h))
+        if (!read_model(part, i, &b) || !ref_frame_begin(&at->frame, &at->coded_image, b.data + b.at, ref_left(&b)) ||
+            !check_loss(&at->frame, &at->coded_image))
             return false;
-        if (base) ref_frame_base(&at->frame, h, base);
+        if (base && h->patches.count > 0) {
+            ref_take_patches(h, base, at->patches);
+            base = at->patches;
+        }
+        if (base) ref_frame_base(&at->frame, &at->coded_image, base);
         return true;
     } else if (type == 'L' && h->has_base && i == part->first) { /* BASE.md 1; it was read before */
         return true;
@@ -244,14 +252,14 @@ static bool decode_section(const struct ref_part *part, size_t i, struct ref_out
         if (!at->in_frame || ref_varint(&b) != at->frames - 1 || ref_varint(&b) != at->tiles || b.bad)
             return ref_fail("a tile is out of order");
         if (at->tiles == at->frame.tile_count) return ref_fail("a frame has too many tiles");
-        if (h->kept_count > 0) { /* 6.7 */
+        if (at->coded_image.kept_count > 0) { /* 6.7 */
             uint64_t size = ref_short_varint(&b, 5);
             const uint8_t *mask = ref_take(&b, size);
             if (b.bad) return ref_fail("a mask is too long");
             if (!ref_frame_mask(&at->frame, h, at->tiles, mask, (size_t)size)) return false;
         }
         void *mark = ref_mark();
-        if (!ref_frame_tile(&at->frame, h, at->tiles, b.data + b.at, ref_left(&b))) return false;
+        if (!ref_frame_tile(&at->frame, &at->coded_image, at->tiles, b.data + b.at, ref_left(&b))) return false;
         ref_release(mark);
         at->tiles++;
         return true;
@@ -288,7 +296,7 @@ static bool decode_base(const struct ref_part *part, const uint8_t **rasters)
     const struct ref_header *h = &part->header;
     struct ref_file file;
     struct ref_part *parts;
-    struct ref_proof made = {.original = {.size = 0}};
+    struct ref_proof made = {.original = {.size = 0}}, whole = made, of_base = made;
     struct ref_bytes b;
     size_t count;
     if (part->first == part->end || part->file->sections[part->first].type != 'L' || part->name)
@@ -299,6 +307,9 @@ static bool decode_base(const struct ref_part *part, const uint8_t **rasters)
     if (!ref_open_bytes(&file, copy, b.size, part->file->strict) || !ref_list_parts(&file, &parts, &count))
         return false;
     if (count != 1 || !ref_fits_base(h, &parts->header)) return ref_fail("a base is of another image");
+    if (!ref_read_proof(&whole, part) || !ref_read_proof(&of_base, parts)) return false;
+    if (whole.original.size != of_base.original.size || memcmp(whole.original.hash, of_base.original.hash, 16) != 0)
+        return ref_fail("a base is of another file");
     struct ref_output *out = ref_output_open(NULL, &parts->header, false);
     if (!out) return false;
     const bool good = decode_sections(parts, out, keep, &made);
@@ -311,7 +322,8 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
 {
     const struct ref_header *h = &part->header;
     bool has_image = ref_has_frames(h);
-    struct progress at = {.frames = 0, .keep = keep};
+    struct progress at = {.frames = 0, .keep = keep, .coded_image = ref_coded_header(h)};
+    if (h->patches.count > 0) at.patches = ref_alloc(ref_raster_size(&at.coded_image), 1);
     if (h->has_base && !decode_base(part, &at.base)) return false;
     for (size_t i = part->first; i < part->end; i++) {
         unsigned type = part->file->sections[i].type;

@@ -210,6 +210,10 @@ static void take_loss(const struct tsr_report *r, struct evidence_file *file)
     file->psnr_db = r->psnr_db;
     file->max_error = r->max_error;
     file->range = r->range;
+    file->exact_samples = r->exact.samples;
+    memcpy(file->exact_box,
+           (const uint32_t[4]){r->exact.box.column, r->exact.box.row, r->exact.box.columns, r->exact.box.rows},
+           sizeof file->exact_box);
     file->window_count = r->windows;
     for (uint32_t w = 0; w < r->windows; w++) {
         const struct tsr_window_loss *const window = &r->window[w];

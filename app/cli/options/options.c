@@ -137,6 +137,8 @@ static enum tsr_status take_coding(int code, struct coding_options *o, struct gi
         return parse_max_error(optarg, o, given);
     case LONG_KEEP:
         return parse_keep(optarg, o);
+    case LONG_ROI:
+        return parse_roi(optarg, o);
     case LONG_TUNE:
         return parse_tune(optarg, o);
     case LONG_VERIFY:
@@ -201,6 +203,8 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
 void free_options(struct options *options)
 {
     free(options->in.filters);
+    if (options->coding.region) free(options->coding.region->mask);
+    free(options->coding.region);
     free(options->talk.words);
 }
 

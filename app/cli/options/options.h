@@ -75,11 +75,22 @@ struct archive_options {
     bool dry_run;
 };
 
+/* --roi: which samples of a file with loss come back as they were. */
+enum { ROI_RECTANGLES = 64, ROI_MASKS = 16 };
+struct roi_options {
+    struct tsr_roi roi;
+    struct tsr_region rectangles[ROI_RECTANGLES];
+    const char *masks[ROI_MASKS]; /* names of images, which are read before the first file is coded */
+    int mask_count;
+    uint8_t *mask; /* of all of them together; or NULL */
+};
+
 /* How compress codes. */
 struct coding_options {
     struct tsr_compress_options compress;
     uint32_t kept_count; /* values that loss does not change: of struct tsr_data_source */
     struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
+    struct roi_options *region; /* or NULL */
 };
 
 /* Files that say what was found. */

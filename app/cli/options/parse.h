@@ -26,6 +26,7 @@ enum {
     LONG_ALLOW_LOSSY,
     LONG_SAMPLES_ONLY,
     LONG_LOSSLESS_REST,
+    LONG_ROI,
     LONG_BASE,
     LONG_ENGINE,
     LONG_TO,
@@ -73,6 +74,7 @@ int find_verb(const char *word); /* VERB_COUNT: it is none */
 enum tsr_status parse_target(int code, const char *text, struct coding_options *o, struct given *given);
 enum tsr_status parse_max_error(const char *text, struct coding_options *o, struct given *given);
 enum tsr_status parse_keep(const char *text, struct coding_options *o);
+enum tsr_status parse_roi(const char *text, struct coding_options *o);
 enum tsr_status parse_path(const char *text, struct coding_options *o, struct given *given);
 enum tsr_status parse_coder(const char *text, struct coding_options *o);
 enum tsr_status parse_tune(const char *text, struct coding_options *o);

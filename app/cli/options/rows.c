@@ -83,6 +83,9 @@ static const struct option_row table[] = {
      "than is published for its modality"},
     {LONG_LOSSLESS_REST, "lossless-rest", NULL, ON_COMPRESS,
      "with one of the above, the same file comes back all the same: what has the loss is its base"},
+    {LONG_ROI, "roi", "X,Y,W,H|FILE|auto", ON_COMPRESS,
+     "with a loss, the samples of this region come back as they were: a rectangle, what an image of the same size has "
+     "that is not 0, or the body; may be given several times"},
     {LONG_BASE, "base", NULL, ON_DECOMPRESS | ON_CAT | ON_EXPORT | ON_TEST | ON_INFO,
      "of files with a lossy base in them, that alone"},
     {LONG_ALLOW_LOSSY, "allow-lossy", NULL, ON_COMPRESS, "code mammography, segmentations and doses with loss, too"},

@@ -94,6 +94,14 @@ enum tsr_status settle_options(struct options *o, const struct given *given)
         return usage("%s", "--lossless-rest gives the whole file back, --samples-only the samples alone: give one");
     if (compress->lossless_rest && o->series.path)
         return usage("%s", "--lossless-rest is for single files, not for a --series");
+    if (o->coding.region && compress->loss == TSR_LOSSLESS)
+        return usage("%s", "--roi needs a loss, which all but the region has: --quality, --qp, --psnr, --ssim or "
+                           "--max-error");
+    if (o->coding.region && (compress->loss == TSR_LOSS_BYTES || compress->loss == TSR_LOSS_RATIO))
+        return usage("%s", "--size is of a whole file, whose region --roi takes as it is: give another loss");
+    if (o->coding.region && (compress->lossless_rest || o->series.path))
+        return usage("%s", "--roi is for single files, not for a --series, and with --lossless-rest all comes back as "
+                           "it was: give one");
     if (o->in.base && o->archive.update != UPDATE_OFF)
         return usage("%s", "--base restores with loss, and --update asks whether the original is there: give one");
     if (compress->tune != TSR_TUNE_BY_LOSS && given->targets == 0)

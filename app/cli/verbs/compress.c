@@ -106,7 +106,7 @@ static enum tsr_status make_output(struct tsr_engine *engine, const struct optio
     if (status == TSR_OK && is_current)
         status = keep_current(engine, options, task, outcome);
     else if (status == TSR_OK) {
-        struct tsr_compress_options compress = options->coding.compress;
+        struct tsr_compress_options compress = coding_with_region(options);
         compress.range = task->range;
         status = tsr_compress(engine, &source, &sink, &compress, &outcome->report, &outcome->error);
     }
@@ -229,7 +229,8 @@ static enum tsr_status look_at_all(const struct options *options, struct tsr_eng
                                    struct tsr_error *error)
 {
     if (options->coding.compress.loss == TSR_LOSSLESS) return TSR_OK;
-    const enum tsr_status status = find_ranges(options, engine, list, error);
+    enum tsr_status status = read_masks(engine, options, error);
+    if (status == TSR_OK) status = find_ranges(options, engine, list, error);
     return status == TSR_OK ? find_referrers(options, engine, list, error) : status;
 }
 

@@ -32,8 +32,9 @@ static void sample_file(struct tsr_engine *engine, const struct options *options
     const struct tsr_data_source source = source_of(task);
     const struct tsr_data_sink sink = tsr_to_calls(count_bytes, NULL);
     struct tsr_report report = TSR_REPORT;
+    const struct tsr_compress_options compress = coding_with_region(options);
     const double start = wall_seconds();
-    if (tsr_compress(engine, &source, &sink, &options->coding.compress, &report, NULL) != TSR_OK) return;
+    if (tsr_compress(engine, &source, &sink, &compress, &report, NULL) != TSR_OK) return;
     e->sampled++;
     e->hits += (double)hits;
     e->share_out += (double)hits * (double)report.bytes_out / (double)report.bytes_in;
@@ -148,7 +149,8 @@ int dry_run(const struct options *options)
     bool *const is_wanted = calloc(list.count + 1, sizeof *is_wanted);
     if (status == TSR_OK && !is_wanted) status = refuse(&error, TSR_ERROR_LIMIT, "no memory for a list of files");
     struct tsr_engine *const engine = status == TSR_OK ? start_engine(options, 0, &seconds, &error) : NULL;
-    if (engine) {
+    if (engine) status = read_masks(engine, options, &error);
+    if (engine && status == TSR_OK) {
         look_at(engine, options, &list, is_wanted, &estimate);
         take_samples(engine, options, &list, is_wanted, &estimate);
         print_estimate(options, &list, &estimate, tsr_engine_threads(engine));

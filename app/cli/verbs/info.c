@@ -101,6 +101,26 @@ static void print_kept(const struct tsr_stored_values *kept, bool is_first)
     if (kept->highest > kept->lowest) printf(" to %d", kept->highest);
 }
 
+static void print_base(const struct tsr_info *info)
+{
+    printf("  base       %llu bytes, a file with loss in this one, which --base reads alone",
+           (unsigned long long)info->base_bytes);
+    if (info->base_max_error >= 0)
+        printf(": %.2f dB, max error %lld", info->base_psnr_db, (long long)info->base_max_error);
+    printf("\n");
+}
+
+/* Where samples are as they were: the first rectangles. */
+static void print_exact(const struct tsr_exact *exact, const struct tsr_region *list)
+{
+    enum { SHOWN = 4 };
+    printf("  exact      %llu samples of each frame and component, in", (unsigned long long)exact->samples);
+    for (uint32_t i = 0; i < exact->rectangles && i < SHOWN; i++)
+        printf("%s %u,%u,%u,%u", i > 0 ? ";" : "", list[i].column, list[i].row, list[i].columns, list[i].rows);
+    if (exact->rectangles > SHOWN) printf("; and %u others, which --json lists", exact->rectangles - SHOWN);
+    printf("\n");
+}
+
 static void print_damage(const struct tsr_info *info)
 {
     if (info->original_damage[0]) printf("  original   looks damaged: %s\n", shown(info->original_damage));
@@ -145,7 +165,7 @@ static void add_video(cJSON *o, const struct tsr_info *info)
 }
 
 /* coded: encapsulated_word. */
-static void print_text(const char *name, const char *coded, const struct tsr_info *info)
+static void print_text(const char *name, const char *coded, const struct tsr_info *info, const struct tsr_region *exact)
 {
     const struct tsr_image *i = &info->image;
     char original[HASH_TEXT], samples[HASH_TEXT];
@@ -194,16 +214,32 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
         print_windows(info);
         printf("  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
                8.0 * (double)info->payload_bytes / count);
-        if (info->base_bytes > 0)
-            printf("  base       %llu bytes, a file with loss in this one, which --base reads alone\n",
-                   (unsigned long long)info->base_bytes);
+        if (info->base_bytes > 0) print_base(info);
+        if (exact) print_exact(&info->exact, exact);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
     }
     print_damage(info);
 }
 
+/* What is lost: by the base, and in the whole. */
+static void add_loss(cJSON *o, const struct tsr_info *info, const struct tsr_region *exact)
+{
+    if (info->base_bytes > 0) cJSON_AddNumberToObject(o, "base_bytes", (double)info->base_bytes);
+    if (info->base_bytes > 0) add_base_loss(o, info->base_psnr_db, info->base_max_error);
+    if (exact) add_exact(o, &info->exact, exact);
+    if (!info->coding.lossy) return;
+    if (has_qp(&info->coding)) cJSON_AddNumberToObject(o, "qp", info->coding.qp_eighths / 8.0);
+    cJSON_AddNumberToObject(o, "max_error", (double)info->max_error);
+    add_number(o, "psnr_db", isfinite(info->psnr_db), info->psnr_db);
+    add_number(o, "psnr_stored_db", isfinite(info->psnr_stored_db), info->psnr_stored_db);
+    add_number(o, "range", true, info->range);
+    add_windows(o, info->window, info->windows);
+    add_kept(o, info->kept, info->kept_count);
+}
+
 /* member: the file's name in a series, or NULL. coded: encapsulated_word. */
-static void print_json(const char *name, const char *member, const char *coded, const struct tsr_info *info)
+static void print_json(const char *name, const char *member, const char *coded, const struct tsr_info *info,
+                       const struct tsr_region *exact)
 {
     const struct tsr_image *i = &info->image;
     char hash[HASH_TEXT];
@@ -244,16 +280,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
         cJSON_AddStringToObject(o, "coder", tsr_coder_name(info->coding.coder));
         cJSON_AddBoolToObject(o, "lossless", !info->coding.lossy);
         cJSON_AddNumberToObject(o, "payload_bytes", (double)info->payload_bytes);
-        if (info->base_bytes > 0) cJSON_AddNumberToObject(o, "base_bytes", (double)info->base_bytes);
-        if (info->coding.lossy) {
-            if (has_qp(&info->coding)) cJSON_AddNumberToObject(o, "qp", info->coding.qp_eighths / 8.0);
-            cJSON_AddNumberToObject(o, "max_error", (double)info->max_error);
-            add_number(o, "psnr_db", isfinite(info->psnr_db), info->psnr_db);
-            add_number(o, "psnr_stored_db", isfinite(info->psnr_stored_db), info->psnr_stored_db);
-            add_number(o, "range", true, info->range);
-            add_windows(o, info->window, info->windows);
-            add_kept(o, info->kept, info->kept_count);
-        }
+        add_loss(o, info, exact);
         write_hash(info->samples_hash, hash);
         if (info->has_samples_hash)
             cJSON_AddStringToObject(o, "samples_xxh3_128", hash);
@@ -339,7 +366,7 @@ static void print_member_text(const char *name, const char *member, const char *
     char title[512];
     if (in_full) {
         snprintf(title, sizeof title, "%.250s: %.250s", name, member);
-        print_text(title, coded, info);
+        print_text(title, coded, info, NULL);
         return;
     }
     printf("  %s  %s, %llu -> %llu bytes", shown(member), tsr_kind_name(info->kind),
@@ -379,7 +406,7 @@ static enum tsr_status print_series(const struct options *options, const char *p
         } else if (options->info.dicom) {
             continue;
         } else if (options->talk.json) {
-            print_json(path, name, encapsulated_word(series, k, &info), &info);
+            print_json(path, name, encapsulated_word(series, k, &info), &info, NULL);
         } else {
             print_member_text(path, name, encapsulated_word(series, k, &info), &info,
                               !takes_all || options->talk.verbosity > 0);
@@ -396,6 +423,23 @@ static enum tsr_status print_series(const struct options *options, const char *p
 static enum tsr_status check_damage(const char *path, const struct tsr_info *info, struct tsr_error *error)
 {
     return info->damage ? refuse(error, TSR_ERROR_CORRUPT, "%s: %s", path, damage_text(info)) : TSR_OK;
+}
+
+/* A file that is no series. */
+static enum tsr_status print_one(const struct options *options, const char *path, struct tsr_reader *reader,
+                                 const struct tsr_info *info, struct tsr_error *error)
+{
+    const char *const coded = encapsulated_word(reader, 0, info);
+    uint32_t count = info->exact.rectangles;
+    struct tsr_region *const exact = count > 0 ? calloc(count, sizeof *exact) : NULL;
+    if (count > 0 && !exact) return refuse(error, TSR_ERROR_LIMIT, "%s", "no memory for a list of rectangles");
+    const enum tsr_status status = count > 0 ? tsr_read_exact(reader, 0, exact, count, &count, error) : TSR_OK;
+    if (status == TSR_OK && options->talk.json)
+        print_json(path, NULL, coded, info, exact);
+    else if (status == TSR_OK)
+        print_text(path, coded, info, exact);
+    free(exact);
+    return status == TSR_OK ? check_damage(path, info, error) : status;
 }
 
 /* exact: the file that the input names after ::, or NULL. */
@@ -419,12 +463,7 @@ static enum tsr_status print_content(const struct options *options, const char *
         const enum tsr_status listed = print_dicom(options, path, reader, 0, NULL, error);
         return listed == TSR_OK ? check_damage(path, &info, error) : listed;
     }
-    const char *const coded = encapsulated_word(reader, 0, &info);
-    if (options->talk.json)
-        print_json(path, NULL, coded, &info);
-    else
-        print_text(path, coded, &info);
-    return check_damage(path, &info, error);
+    return print_one(options, path, reader, &info, error);
 }
 
 static enum tsr_status print_info(const struct options *options, struct tsr_engine *engine, const struct task *task,

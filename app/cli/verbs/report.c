@@ -84,6 +84,33 @@ static void add_referrers(cJSON *o, const struct task *task, const struct outcom
     }
 }
 
+void add_base_loss(cJSON *o, double psnr_db, int64_t max_error)
+{
+    if (max_error < 0) return;
+    add_number(o, "base_psnr_db", isfinite(psnr_db), psnr_db);
+    cJSON_AddNumberToObject(o, "base_max_error", (double)max_error);
+}
+
+static void add_rectangle(cJSON *list, const struct tsr_region *r)
+{
+    const int numbers[4] = {(int)r->column, (int)r->row, (int)r->columns, (int)r->rows};
+    cJSON_AddItemToArray(list, cJSON_CreateIntArray(numbers, 4));
+}
+
+void add_exact(cJSON *o, const struct tsr_exact *exact, const struct tsr_region *list)
+{
+    if (exact->samples == 0) return;
+    cJSON *const told = cJSON_AddObjectToObject(o, "exact");
+    cJSON_AddNumberToObject(told, "samples", (double)exact->samples);
+    cJSON_AddNumberToObject(told, "rectangles", exact->rectangles);
+    cJSON *const box = cJSON_AddArrayToObject(told, "box");
+    const uint32_t sides[4] = {exact->box.column, exact->box.row, exact->box.columns, exact->box.rows};
+    for (int i = 0; i < 4; i++) cJSON_AddItemToArray(box, cJSON_CreateNumber(sides[i]));
+    if (!list) return;
+    cJSON *const all = cJSON_AddArrayToObject(told, "list");
+    for (uint32_t i = 0; i < exact->rectangles; i++) add_rectangle(all, &list[i]);
+}
+
 void add_kept(cJSON *o, const struct tsr_stored_values *kept, uint32_t count)
 {
     if (count == 0) {
@@ -161,6 +188,8 @@ static cJSON *tell_file(const struct options *options, const struct task *task, 
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_number(o, "files", ok && r->files > 0, r->files);
     add_number(o, "base_bytes", ok && r->base_bytes > 0, (double)r->base_bytes);
+    if (ok && r->base_bytes > 0) add_base_loss(o, r->base_psnr_db, r->base_max_error);
+    if (ok) add_exact(o, &r->exact, NULL);
     add_text(o, "reason", ok ? r->reason : NULL);
     add_text(o, "damage", ok ? r->damage : NULL);
     return o;
@@ -272,6 +301,11 @@ static void print_file_line(const struct options *options, const struct task *ta
              tsr_path_name(r->coding.path), tsr_coder_name(r->coding.coder));
     print_loss(options, r);
     if (r->base_bytes > 0 && compresses) talk("  base of %llu bytes", (unsigned long long)r->base_bytes);
+    if (r->base_bytes > 0 && r->base_max_error >= 0 && compresses)
+        talk(", %.2f dB, largest error %lld", r->base_psnr_db, (long long)r->base_max_error);
+    if (r->exact.samples > 0)
+        talk("  exact: %llu samples in %u,%u,%u,%u", (unsigned long long)r->exact.samples, r->exact.box.column,
+             r->exact.box.row, r->exact.box.columns, r->exact.box.rows);
     if (r->tries > 0) talk(", found in %d tries", r->tries);
     if (options->verb == VERB_EXPORT) talk("  %s", export_word(options->to.syntax));
     if (options->verb == VERB_DECOMPRESS && r->promise != TSR_PROMISE_FILE)

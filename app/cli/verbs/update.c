@@ -19,11 +19,13 @@ bool is_same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* A request without loss is not met by a file with loss. A file without a base meets one for a base: some have none. */
+/* A request without loss is not met by a file with loss, nor one for a region by a file that has none. A file without a
+ * base meets one for a base: some have none. */
 static bool meets_request(const struct options *options, const struct tsr_info *info)
 {
     const bool may_be_lossy = options->coding.compress.loss != TSR_LOSSLESS && !options->coding.compress.lossless_rest;
-    return may_be_lossy || info->promise != TSR_PROMISE_LOSSY;
+    const bool lacks_region = options->coding.region && info->exact.samples == 0;
+    return (may_be_lossy && !lacks_region) || info->promise != TSR_PROMISE_LOSSY;
 }
 
 /* What is known of a .tsr that stays as it is. */
@@ -45,6 +47,10 @@ static void report_current(const struct tsr_info *info, struct tsr_report *repor
     report->kept_count = info->kept_count;
     memcpy(report->kept, info->kept, sizeof report->kept);
     report->max_error = info->max_error;
+    report->base_bytes = info->base_bytes;
+    report->base_psnr_db = info->base_psnr_db;
+    report->base_max_error = info->base_max_error;
+    report->exact = info->exact;
     memcpy(report->original_hash, info->original_hash, sizeof report->original_hash);
     memcpy(report->damage, info->original_damage, sizeof report->damage);
 }

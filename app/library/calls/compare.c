@@ -14,6 +14,7 @@ struct comparing {
     struct tsr_reader *reader;
     struct tsr_measured what;
     const struct tsr_windows *windows;
+    const struct tsr_patches *exact; /* NULL: none */
     uint32_t frame;
     struct tsr_difference found;
     enum tsr_status status;
@@ -29,8 +30,13 @@ static bool compare_frame(void *context, const struct tsr_image *image, const ui
     if (c->status != TSR_OK) return false;
     if (memcmp(original, decoded, tsr_raster_bytes(image)) == 0)
         decoded = original; /* bits beside the samples do not count */
-    struct tsr_difference measured = {0};
+    struct tsr_difference measured = {0}, inside = {0};
     struct tsr_own_window ignored = {0};
+    if (c->exact) c->status = tsr_add_inside(c->exact, image, &tsr_measure_all, original, decoded, &inside, c->error);
+    if (c->status == TSR_OK && inside.max_error > 0)
+        c->status =
+            tsr_fail(c->error, TSR_ERROR_VERIFY, "a sample of frame %u differs in the region that is exact", frame);
+    if (c->status != TSR_OK) return false;
     tsr_measure_frame(c->windows, frame, &c->what);
     tsr_add_difference(image, &c->what, original, decoded, &measured);
     tsr_add_ssim(tsr_isa(), image, &c->what, original, decoded, &measured);
@@ -80,6 +86,8 @@ static enum tsr_status compare_with(struct tsr_reader *reader, struct tsr_source
     struct comparing c = {.reader = reader, .what = tsr_measured_of(&header->image, &header->kept), .error = error};
     c.what.range = tsr_header_range(header);
     c.windows = &source->windows;
+    c.exact = header->patches.count > 0 ? &header->patches : NULL;
+    tsr_tell_exact(header, &report->exact);
     TSR_TRY(tsr_source_visit(source, compare_frame, &c, error));
     if (c.status == TSR_OK) report_difference(header, source, &c.found, report);
     return c.status;

@@ -46,3 +46,23 @@ bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame 
     for (uint32_t i = 0; i < count; i++) frames[i] = tsr_frame_of_stack(stack, i, count);
     return true;
 }
+
+enum tsr_status tsr_put_tile(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded, uint32_t t,
+                             uint32_t distance, struct tsr_error *error)
+{
+    const struct tsr_coded_tile *tile = &coded->tile[t];
+    struct tsr_piece pieces[TSR_SEGMENTS_LIMIT];
+    if (t == 0)
+        TSR_TRY(coded->model.bytes ? tsr_container_put_frame(writer, coded->model.bytes, coded->model.size, error)
+                                   : tsr_container_put_frame_like(writer, distance, error));
+    for (int i = 0; i < tile->segments; i++)
+        pieces[i] = (struct tsr_piece){tile->segment[i].bytes, tile->segment[i].size};
+    return tsr_container_put_tile(writer, pieces, tile->segments, error);
+}
+
+enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded,
+                              uint32_t distance, struct tsr_error *error)
+{
+    for (uint32_t t = 0; t < coded->tiles; t++) TSR_TRY(tsr_put_tile(writer, coded, t, distance, error));
+    return TSR_OK;
+}

@@ -423,8 +423,9 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
     for (uint32_t k = 0; k < count; k++) TSR_TRY(tsr_check_apart(&files[k].source, sink, error));
     TSR_TRY(tsr_check_sized(options, sizeof *options, "options", error));
     TSR_TRY(tsr_want(options->compress, &wanted, error));
-    if (wanted.lossless_rest)
-        return tsr_fail(error, TSR_ERROR_USAGE, "lossless_rest is set: files of a series have no base");
+    if (wanted.lossless_rest || wanted.roi)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s is set: files of a series have no base",
+                        wanted.roi ? "roi" : "lossless_rest");
     wanted.keeps_origin = !options->without_times;
     if (reports) TSR_TRY(tsr_check_sized(reports, sizeof *reports, "reports", error));
     if (wanted.target == TSR_TARGET_BYTES || wanted.target == TSR_TARGET_RATIO)

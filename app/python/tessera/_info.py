@@ -9,6 +9,7 @@ from typing import overload
 from . import _native
 from ._media import take_bytes
 from ._reports import WindowLoss, kept_from_native, windows_from_native
+from ._roi import Exact, exact_from_native
 
 _library = _native.library
 
@@ -85,7 +86,8 @@ class Info:
     is empty where nothing was noticed. `kept`: of a lossy file, ranges of stored values that did not change.
     `files`: those in an archive or a gzip file that are coded as files of their own; `Member.images` has their images.
     `units`: frames whose streams stand in the file: lossy ones, or such that could not be made again from samples.
-    `base_bytes`: those of the base of a file that was compressed with `Options.lossless_rest`, else 0.
+    `base_bytes`: those of the base of a file that was compressed with `Options.lossless_rest` or `Options.roi`, else 0.
+    `exact`: what of a lossy file comes back as it was (`Reader.exact`); None: nothing in particular.
     """
 
     kind: str
@@ -113,6 +115,9 @@ class Info:
     files: int
     units: int
     base_bytes: int
+    base_psnr_db: float | None
+    base_max_error: int | None
+    exact: Exact | None
 
 
 def info_from_native(info: _native.tsr_info) -> Info:
@@ -142,4 +147,7 @@ def info_from_native(info: _native.tsr_info) -> Info:
         files=info.files,
         units=info.units,
         base_bytes=info.base_bytes,
+        base_psnr_db=info.base_psnr_db if info.base_psnr_db >= 0 else None,
+        base_max_error=info.base_max_error if info.base_max_error >= 0 else None,
+        exact=exact_from_native(info.exact),
     )

@@ -87,6 +87,26 @@ class tsr_coding(Structure):
     ]
 
 
+class tsr_region(Structure):
+    _fields_ = [("column", c_uint32), ("row", c_uint32), ("columns", c_uint32), ("rows", c_uint32)]
+
+
+class tsr_roi(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("rectangles", POINTER(tsr_region)),
+        ("rectangle_count", c_uint32),
+        ("mask", POINTER(c_uint8)),
+        ("mask_columns", c_uint32),
+        ("mask_rows", c_uint32),
+        ("body", c_bool),
+    ]
+
+
+class tsr_exact(Structure):
+    _fields_ = [("samples", c_uint64), ("rectangles", c_uint32), ("box", tsr_region)]
+
+
 class tsr_compress_options(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -110,6 +130,7 @@ class tsr_compress_options(Structure):
         ("reserved", c_uint8 * 6),
         ("tune", c_int),
         ("ssim_ten_thousandths", c_uint32),
+        ("roi", POINTER(tsr_roi)),
     ]
 
 
@@ -250,6 +271,9 @@ class tsr_report(Structure):
         ("kept", tsr_stored_values * 4),
         ("files", c_uint32),
         ("base_bytes", c_uint64),
+        ("base_psnr_db", c_double),
+        ("base_max_error", c_int64),
+        ("exact", tsr_exact),
     ]
 
 
@@ -295,6 +319,9 @@ class tsr_info(Structure):
         ("coded_bits", c_uint32),
         ("coded_in_order", c_bool),
         ("base_bytes", c_uint64),
+        ("base_psnr_db", c_double),
+        ("base_max_error", c_int64),
+        ("exact", tsr_exact),
     ]
 
 
@@ -317,10 +344,6 @@ class tsr_metadata(Structure):
         ("elements", POINTER(tsr_element)),
         ("element_count", c_size_t),
     ]
-
-
-class tsr_region(Structure):
-    _fields_ = [("column", c_uint32), ("row", c_uint32), ("columns", c_uint32), ("rows", c_uint32)]
 
 
 TaskCall = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(tsr_report), POINTER(tsr_error))
@@ -427,6 +450,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_reader_members": (c_uint32, [c_void_p]),
     "tsr_reader_name": (c_char_p, [c_void_p, c_uint32]),
     "tsr_read_info": (c_int, [c_void_p, c_uint32, POINTER(tsr_info), _error]),
+    "tsr_read_exact": (c_int, [c_void_p, c_uint32, POINTER(tsr_region), c_uint32, POINTER(c_uint32), _error]),
     "tsr_reader_image": (c_int, [c_void_p, c_uint32, _image, _error]),
     "tsr_reader_images": (c_int, [c_void_p, c_uint32, POINTER(c_uint32), _error]),
     "tsr_open_image": (c_int, [c_void_p, c_uint32, c_uint32, POINTER(c_void_p), _error]),

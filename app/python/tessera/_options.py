@@ -11,6 +11,7 @@ from . import _native
 from ._errors import check
 from ._media import Source
 from ._numbers import integer, parts
+from ._roi import Roi, roi_to_native
 
 _library = _native.library
 
@@ -42,6 +43,7 @@ class OptionFields(TypedDict, total=False):
     least_psnr: float | None
     within_ratio: bool
     lossless_rest: bool
+    roi: Roi | None
     keep: Sequence[tuple[int, int]]
 
 
@@ -90,6 +92,10 @@ class Options:
     lossless_rest : bool
         Lossy: what this gives is the base of a .tsr whose original comes back byte for byte. ``open(data, level="base")``
         reads the base alone. An image that is never coded with loss has no base.
+    roi : (column, row, columns, rows), array of rows and columns, "auto", or a sequence of these, optional
+        Lossy, but not with ratio or size: these samples come back as they were, in all frames, with those around them
+        that `Reader.exact` tells. Of an array those count that are not 0; auto is the body. What this gives without it
+        is the base, as with lossless_rest.
     keep : sequence of (lowest, highest)
         Lossy: stored values that do not change, as those of padding, and that no other sample gets. At most four ranges,
         with those that the file names; of images of one component.
@@ -117,6 +123,7 @@ class Options:
     least_psnr: float | None = None
     within_ratio: bool = False
     lossless_rest: bool = False
+    roi: Roi | None = None
     keep: Sequence[tuple[int, int]] = ()
 
     def _take_loss(self, options: _native.tsr_compress_options) -> None:
@@ -170,6 +177,10 @@ class Options:
         options.range = integer("range", self.range, 0, 2**24 - 1)
         options.within_ratio = self.within_ratio
         options.lossless_rest = self.lossless_rest
+        if self.roi is not None:
+            roi = roi_to_native(self.roi)
+            options.roi = ctypes.pointer(roi)
+            options.kept_alive = roi
         options.least_db = parts("least_psnr", self.least_psnr, 100, 1, 200) if self.least_psnr is not None else 0
         error = _native.tsr_error()
         check(_library.tsr_check_options(ctypes.byref(options), ctypes.byref(error)), error)

@@ -24,6 +24,7 @@ from ._image import is_of_one_frame
 from ._info import Header, Info, info_from_native
 from ._media import Data, MemorySink, sink_to_path
 from ._reports import Report, report_from_native
+from ._roi import Rectangle, rectangle_from_native
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -116,6 +117,17 @@ class Member:
         info = _native.sized(_native.tsr_info)
         self._call(_library.tsr_read_info, ctypes.byref(info))
         return info_from_native(info)
+
+    @property
+    def exact(self) -> list[Rectangle]:
+        """What of a file with loss comes back as it was, in each frame: column, row, columns and rows of rectangles that do
+        not overlap. Empty if the file has no such region.
+        """
+        count = ctypes.c_uint32()
+        self._call(_library.tsr_read_exact, None, 0, ctypes.byref(count))
+        rectangles = (_native.tsr_region * max(1, count.value))()
+        self._call(_library.tsr_read_exact, rectangles, count.value, ctypes.byref(count))
+        return [rectangle_from_native(region) for region in rectangles[: count.value]]
 
     @property
     def header(self) -> Header:

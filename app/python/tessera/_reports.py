@@ -9,6 +9,7 @@ from typing import Any
 from . import _native
 from ._image import Image
 from ._image import from_native as image_from_native
+from ._roi import Exact, exact_from_native
 
 _library = _native.library
 
@@ -85,6 +86,9 @@ class Report:
     kept: tuple[tuple[int, int], ...]
     files: int
     base_bytes: int
+    base_psnr_db: float | None
+    base_max_error: int | None
+    exact: Exact | None
 
 
 def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
@@ -143,4 +147,7 @@ def report_from_native(report: _native.tsr_report) -> Report:
         kept=kept_from_native(report.kept, report.kept_count),
         files=report.files,
         base_bytes=report.base_bytes,
+        base_psnr_db=report.base_psnr_db if report.base_psnr_db >= 0 else None,
+        base_max_error=report.base_max_error if report.base_max_error >= 0 else None,
+        exact=exact_from_native(report.exact),
     )

@@ -493,10 +493,10 @@ static enum tsr_status edit_values(const struct tsr_dicom_elements *all, const s
 static enum tsr_status edit_dataset(const struct tsr_dicom_elements *all, const struct tsr_derivation *derivation,
                                     struct tsr_dicom_edit *edits, int *count, struct tsr_error *error)
 {
-    char type[TSR_DICOM_VALUE_LIMIT], text[TSR_DICOM_VALUE_LIMIT], ratio[17], added[80];
+    char type[TSR_DICOM_VALUE_LIMIT], text[TSR_DICOM_VALUE_LIMIT], ratio[17], added[80 + TSR_EXACT_TEXT];
     bool has;
     snprintf(ratio, sizeof ratio, "%.4g", derivation->ratio);
-    snprintf(added, sizeof added, "coded with loss by Tessera, ratio %s", ratio);
+    snprintf(added, sizeof added, "coded with loss by Tessera, ratio %s%s", ratio, derivation->exact);
     TSR_TRY(tsr_dicom_find_value(*all, IMAGE_TYPE, type, &has, error));
     const char *const rest = strchr(type, '\\'); /* the first value becomes DERIVED, the others stay */
     TSR_TRY(tsr_dicom_set_value(tsr_dicom_add_edit(edits, count, IMAGE_TYPE, "CS"), "DERIVED", "",

@@ -7,12 +7,20 @@
 #include "io/formats/values.h"
 
 /* Values that the header of a lossy copy gets. */
+enum { TSR_EXACT_TEXT = 280 };
 struct tsr_derivation {
     char uid[TSR_DICOM_UID_BYTES]; /* new SOP Instance UID */
     double ratio;                  /* compression ratio */
     struct tsr_value_range range;  /* of the decoded samples of all frames; needed if the header names one */
     bool is_signed;                /* the samples */
+    char exact[TSR_EXACT_TEXT]; /* where samples are as they were, as half a sentence; empty: nowhere in particular */
 };
+
+/* The UID of a lossy copy: 2.25.N (PS3.5 B.2). N is the XXH3-128 of the original's hash, the coding and the patches, so
+ * the same input and options give the same bytes. And the half sentence: the first rectangles of the patches. */
+void tsr_dicom_derive_uid(const struct tsr_hash128 *original, const struct tsr_header *header,
+                          char uid[TSR_DICOM_UID_BYTES]);
+void tsr_dicom_tell_patches(const struct tsr_header *header, char *text, size_t size);
 
 /* Rewrites the bytes of a scanned file up to the value of its pixel data for a lossy copy, as DERIVED.md says. Of a
  * deflated file, bytes has the inflated data set, and the transfer syntax becomes explicit little endian. All other

@@ -12,7 +12,6 @@
 #include "io/formats/format.h"
 #include "io/recipe/prove.h"
 #include "io/nodes/deflate/deflate.h"
-#include "transform/coder.h"
 
 /* True if the file has a preamble and DICM, or, without a preamble, a first tag of group 2 or 8. */
 static bool is_dicom(const uint8_t *head, size_t size)
@@ -121,25 +120,6 @@ static void object_to_loss(const struct header *header, struct tsr_source *sourc
     snprintf(source->modality, sizeof source->modality, "%s", header->dicom.modality);
 }
 
-/* The UID of a lossy copy: 2.25.N (PS3.5 B.2). N is the XXH3-128 of the original's hash and the coding, so the same
- * input and options give the same bytes. */
-static void derive_uid(const struct tsr_hash128 *original, const struct tsr_coding *coding,
-                       char uid[TSR_DICOM_UID_BYTES])
-{
-    uint8_t seed[16 + 3 + 5 * 4];
-    char digits[40];
-    const uint32_t numbers[5] = {(uint32_t)coding->qp_eighths, coding->max_error, coding->coarser_by,
-                                 coding->coarser_frame, coding->coarser_from};
-    memcpy(seed, original->bytes, 16);
-    seed[16] = (uint8_t)coding->path;
-    seed[17] = (uint8_t)tsr_coder_number(coding->coder);
-    seed[18] = (uint8_t)(coding->effort | (coding->tune == TSR_TUNE_SSIM) << 4);
-    for (int i = 0; i < 20; i++) seed[19 + i] = (uint8_t)(numbers[i / 4] >> 8 * (i % 4));
-    const struct tsr_hash128 hash = tsr_hash128_of(seed, sizeof seed);
-    tsr_put_decimal(hash.bytes, digits);
-    snprintf(uid, TSR_DICOM_UID_BYTES, "2.25.%s", digits);
-}
-
 static bool is_same_image(const struct tsr_image *a, const struct tsr_image *b)
 {
     return a->columns == b->columns && a->rows == b->rows && a->frames == b->frames && a->components == b->components &&
@@ -187,7 +167,8 @@ static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash12
     struct dicom_source *s = (struct dicom_source *)source;
     struct tsr_derivation derivation;
     size_t size = 0;
-    derive_uid(original, &source->header.coding, derivation.uid);
+    tsr_dicom_derive_uid(original, &source->header, derivation.uid);
+    tsr_dicom_tell_patches(&source->header, derivation.exact, sizeof derivation.exact);
     derivation.ratio = ratio;
     derivation.range = *range;
     derivation.is_signed = source->header.image.is_signed;

@@ -3,6 +3,7 @@
 #include "tests/unit/images.h"
 
 #include "io/container/container.h"
+#include "tests/sections/sections.h"
 
 enum { COLUMNS = 700, ROWS = 500, FRAMES = 3, FRAME = COLUMNS * ROWS * 2 };
 
@@ -212,6 +213,99 @@ TEST(hostile_bases)
     tsr_buffer_free(&other);
 }
 
+/* A base of another original of the same image, which would decode: neither the whole file nor the base is read. */
+TEST(base_of_another_file)
+{
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    struct tsr_buffer other = {NULL, 0};
+    struct tsr_reader *reader;
+    const struct tsr_data_sink sink = tsr_to_memory(&other);
+    const struct tsr_data_source source = tsr_from_memory(raster, sizeof raster);
+    raster[0] ^= 1;
+    options.loss = TSR_LOSS_PSNR;
+    options.psnr_hundredths = 4500;
+    DO(tsr_compress_raster(engine, &image, &source, &sink, &options, NULL, &error));
+    raster[0] ^= 1;
+    struct tsr_output *const output = with_base(other.bytes, other.count);
+    struct tsr_data_source whole = tsr_from_memory(tsr_output_bytes(output), (size_t)tsr_output_size(output));
+    assert_int_equal(tsr_test(engine, &whole, NULL, &error), TSR_ERROR_CORRUPT);
+    assert_non_null(strstr(error.text, "its base is of another file"));
+    whole.base = true;
+    assert_int_equal(tsr_open(engine, &whole, &reader, &error), TSR_ERROR_CORRUPT);
+    assert_non_null(strstr(error.text, "its base is of another file"));
+    tsr_output_close(output);
+    tsr_buffer_free(&other);
+}
+
+static void append_varint(struct bytes *b, uint64_t number)
+{
+    do {
+        const uint8_t byte = (uint8_t)((number & 0x7f) | (number >> 7 ? 0x80 : 0));
+        append(b, &byte, 1);
+        number >>= 7;
+    } while (number > 0);
+}
+
+static uint64_t take_varint(struct bytes b, size_t *at)
+{
+    uint64_t number = 0;
+    for (int shift = 0;; shift += 7) {
+        number |= (uint64_t)(b.data[*at] & 0x7f) << shift;
+        if (!(b.data[(*at)++] & 0x80)) return number;
+    }
+}
+
+/* The file with an index whose checks hold, in which the base's section, the first one, has another length, and the
+ * second one, too. */
+static struct bytes with_lengths(uint64_t more, uint64_t less)
+{
+    struct sections s;
+    size_t at = 0;
+    assert_true(split_sections(both.bytes, both.count, &s));
+    const struct bytes right = make_index(&s);
+    take_varint(right, &at);
+    assert_int_equal(right.data[at++], 'L');
+    s.other_index = copy_bytes(right.data, at);
+    append_varint(&s.other_index, take_varint(right, &at) + more);
+    append(&s.other_index, right.data + at++, 1);
+    append_varint(&s.other_index, take_varint(right, &at) - less);
+    append(&s.other_index, right.data + at, right.size - at);
+    const struct bytes file = join_sections(&s, OLD_IDS);
+    free(right.data);
+    free_sections(&s);
+    return file;
+}
+
+/* Lengths whose sum stays, so that all other sections are where they are; and such that lead out of the file. */
+TEST(forged_index)
+{
+    static const uint64_t lengths[][2] = {{5, 5},      {-5ULL, -5ULL},  {10, 10},           {1000, 0},
+                                          {-10ULL, 0}, {UINT32_MAX, 0}, {UINT64_MAX / 2, 0}};
+    const struct tsr_data_source alone = tsr_from_memory(lossy.bytes, lossy.count);
+    uint8_t *const frame = malloc(FRAME), *const wanted = malloc(FRAME);
+    struct tsr_reader *base;
+    DO(tsr_open(engine, &alone, &base, &error));
+    DO(tsr_read_frame(base, 0, 1, wanted, FRAME, 0, &error));
+    tsr_close(base);
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        const struct bytes file = with_lengths(lengths[i][0], lengths[i][1]);
+        struct tsr_data_source source = tsr_from_memory(file.data, file.size);
+        struct tsr_reader *reader = NULL;
+        assert_int_equal(tsr_test(engine, &source, NULL, &error), TSR_ERROR_CORRUPT);
+        source.base = true;
+        const enum tsr_status status = tsr_open(engine, &source, &reader, &error);
+        assert_true(status == TSR_ERROR_CORRUPT || status == TSR_OK);
+        if (status == TSR_OK) { /* the sections of the file, or of the base, were found without an index */
+            DO(tsr_read_frame(reader, 0, 1, frame, FRAME, 0, &error));
+            assert_memory_equal(frame, wanted, FRAME);
+            tsr_close(reader);
+        }
+        free(file.data);
+    }
+    free(frame);
+    free(wanted);
+}
+
 /* What has no base, and options that contradict each other. */
 TEST(no_base)
 {
@@ -235,10 +329,8 @@ TEST(no_base)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_of_the_base),
-        cmocka_unit_test(frames_and_regions),
-        cmocka_unit_test(hostile_bases),
-        cmocka_unit_test(no_base),
+        cmocka_unit_test(reads_of_the_base),    cmocka_unit_test(frames_and_regions), cmocka_unit_test(hostile_bases),
+        cmocka_unit_test(base_of_another_file), cmocka_unit_test(forged_index),       cmocka_unit_test(no_base),
     };
     return cmocka_run_group_tests(tests, make_files, free_files);
 }

@@ -330,7 +330,7 @@ static bool may_change(const struct header *h, size_t at)
 
 /* ---- Deriving ----------------------------------------------------------------------------------------------- */
 
-static const struct tsr_derivation derivation = {"2.25.12345678", 12.3456, {17, 3004}, false};
+static const struct tsr_derivation derivation = {"2.25.12345678", 12.3456, {17, 3004}, false, ""};
 #define REMARK "coded with loss by Tessera, ratio 12.35"
 
 static enum tsr_status derive(const struct header *h, bool is_inflated, struct bytes *derived, struct tsr_error *error)

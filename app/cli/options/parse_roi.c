@@ -1,0 +1,54 @@
+/* --roi: a rectangle, the name of an image, or auto. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parse.h"
+
+/* A number of a rectangle, up to a comma or the end. False: it is none, or over 65535. */
+static bool take_number(const char **text, char end, uint32_t *number)
+{
+    const char *at = *text;
+    *number = 0;
+    if (*at < '0' || *at > '9') return false;
+    for (; *at >= '0' && *at <= '9' && *number <= UINT16_MAX; at++) *number = 10 * *number + (uint32_t)(*at - '0');
+    *text = at + 1;
+    return *at == end && *number <= UINT16_MAX;
+}
+
+/* Whether a text has only what rectangles have. */
+static bool looks_like_rectangle(const char *text)
+{
+    return strspn(text, "0123456789,+-. ") == strlen(text);
+}
+
+static enum tsr_status add_rectangle(const char *text, struct roi_options *o)
+{
+    struct tsr_region r;
+    const char *at = text;
+    if (!take_number(&at, ',', &r.column) || !take_number(&at, ',', &r.row) || !take_number(&at, ',', &r.columns) ||
+        !take_number(&at, '\0', &r.rows) || r.columns == 0 || r.rows == 0)
+        return usage("--roi wants column, row, columns and rows of samples, as 100,80,64,64, not '%s'", text);
+    if (o->roi.rectangle_count == ROI_RECTANGLES)
+        return usage("--roi is given more than 64 rectangles: %s; an image may have as many as it likes", text);
+    o->rectangles[o->roi.rectangle_count++] = r;
+    return TSR_OK;
+}
+
+enum tsr_status parse_roi(const char *text, struct coding_options *o)
+{
+    if (!o->region) {
+        o->region = calloc(1, sizeof *o->region);
+        if (!o->region) return refuse_memory("--roi");
+        o->region->roi = (struct tsr_roi)TSR_ROI;
+        o->region->roi.rectangles = o->region->rectangles;
+    }
+    if (strcmp(text, "auto") == 0) {
+        o->region->roi.body = true;
+        return TSR_OK;
+    }
+    if (!text[0]) return usage("%s", "--roi wants a rectangle, the name of an image or auto, not an empty word");
+    if (looks_like_rectangle(text)) return add_rectangle(text, o->region);
+    if (o->region->mask_count == ROI_MASKS) return usage("--roi is given more than 16 images: %s", text);
+    o->region->masks[o->region->mask_count++] = text;
+    return TSR_OK;
+}
