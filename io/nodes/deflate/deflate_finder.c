@@ -18,7 +18,6 @@
 #include "deflate_chains.h"
 
 enum {
-    TAIL = 300,          /* bytes at the end of a segment which are walked through */
     DEEP_LOOKS = 1 << 12 /* places looked at for long matches, after which the deep chain is made */
 };
 
@@ -229,14 +228,6 @@ static inline struct quest begin_quest(const struct deflate_model *m, uint32_t p
                           .steps = m->steps[best >= m->p.good]};
 }
 
-/* Whether the chain of longer matches has a candidate. That of three bytes counts, too, where it is asked. */
-static inline bool has_candidate(const struct deflate_model *m, uint32_t p, uint32_t best)
-{
-    if (m->is_filtered) return m->hopes[p % DEFLATE_RING] != 0;
-    if (best >= 5) return step6(m, p) <= m->p.reach;
-    return (best == 2 ? near_step3(m, p) : step4(m, p)) <= m->p.reach;
-}
-
 /* What the search has found, if a token is made of it. */
 static inline uint32_t used(const struct deflate_model *m, uint32_t found)
 {
@@ -246,12 +237,10 @@ static inline uint32_t used(const struct deflate_model *m, uint32_t found)
     return length == DEFLATE_LEAST && distance > m->p.far ? 0 : found;
 }
 
-/* By chains of more bytes, and by a walk where that is no longer. first: the first candidate's distance. */
-static __attribute__((noinline)) uint32_t search_rich(struct deflate_model *m, uint32_t p, uint32_t best,
-                                                      uint32_t first)
+uint32_t tsr_deflate_search_rich(struct deflate_model *m, uint32_t p, uint32_t best, uint32_t first)
 {
     struct quest q = begin_quest(m, p, best, DEFLATE_MOST, first);
-    if (!m->is_deep && m->deep_looks > DEEP_LOOKS + (p - m->deep_free) / 4) tsr_deflate_begin_deep(m, p);
+    if (!m->is_deep && m->deep_looks > DEEP_LOOKS + (p - m->deep_free)) tsr_deflate_begin_deep(m, p);
     if (m->is_deep) tsr_deflate_fill_deep(m, p);
     if (!seek_rich(m, &q)) {
         const uint32_t distance = q.found & 65535, passed = distance ? steps_to(m, p, distance) : 0;
@@ -272,8 +261,8 @@ static inline void insert_up_to(struct deflate_model *m, uint32_t p)
     m->inserted++;
 }
 
-/* As zlib does it. Most bytes of noise have no match of three, which is seen first. */
-static __attribute__((noinline)) uint32_t search_by_walk(struct deflate_model *m, uint32_t p, uint32_t best)
+/* Most bytes of noise have no match of three, which is seen first. */
+uint32_t tsr_deflate_search_by_walk(struct deflate_model *m, uint32_t p, uint32_t best)
 {
     const uint32_t room = m->end - p, most = room < DEFLATE_MOST ? room : DEFLATE_MOST;
     if (room < DEFLATE_LEAST || best >= most || p < m->start) return 0;
@@ -305,7 +294,7 @@ static __attribute__((noinline)) uint32_t search_by_walk(struct deflate_model *m
 
 uint32_t tsr_deflate_hopeless(const struct deflate_model *m, uint32_t p, uint32_t most)
 {
-    const uint32_t end = m->end > TAIL ? m->end - TAIL : 0, to = end < m->rich_inserted ? end : m->rich_inserted,
+    const uint32_t end = m->end > DEFLATE_TAIL ? m->end - DEFLATE_TAIL : 0, to = end < m->rich_inserted ? end : m->rich_inserted,
                    slot = p % DEFLATE_RING, room = DEFLATE_RING - slot;
     if (p >= to) return 0;
     if (most > to - p) most = to - p;
@@ -315,13 +304,4 @@ uint32_t tsr_deflate_hopeless(const struct deflate_model *m, uint32_t p, uint32_
     while (n + 8 <= most && eight(hopes + n) == 0) n += 8;
     while (n < most && hopes[n] == 0) n++;
     return n;
-}
-
-uint32_t tsr_deflate_search(struct deflate_model *m, uint32_t p, uint32_t best)
-{
-    if (!m->is_rich || m->end - p < TAIL) return search_by_walk(m, p, best);
-    if (m->inserted <= p) tsr_deflate_fill(m, p);
-    if (best >= DEFLATE_MOST || !has_candidate(m, p, best)) return 0;
-    const uint32_t first = step3(m, p);
-    return first > m->p.reach ? 0 : search_rich(m, p, best, first);
 }
