@@ -89,12 +89,14 @@ static inline uint32_t hash3(const struct deflate_model *m, uint32_t three_bytes
     return ((three_bytes & 255) << 2 * s ^ (three_bytes >> 8 & 255) << s ^ (three_bytes >> 16 & 255)) & m->hash_mask;
 }
 
-/* Inserts a position, whose place in the rings is slot, into the chain of three bytes. now: newest of the position. */
-static inline void insert3(struct deflate_model *m, uint32_t slot, uint32_t now, uint32_t hash)
+/* Inserts a position, whose place in the rings is slot, into the chain of three bytes. now: newest of the position.
+ * Returns its step. */
+static inline uint32_t insert3(struct deflate_model *m, uint32_t slot, uint32_t now, uint32_t hash)
 {
-    const uint32_t last = m->head3[hash], next = (last & 0xffff0000) + 0x10000;
-    m->chain3[slot] = next | (uint16_t)(now - last);
+    const uint32_t last = m->head3[hash], next = (last & 0xffff0000) + 0x10000, step = (uint16_t)(now - last);
+    m->chain3[slot] = next | step;
     m->head3[hash] = next | now;
+    return step;
 }
 
 /* Where chains are made ahead of the search: inserts positions up to p, and some more. */
@@ -116,8 +118,10 @@ static inline bool may_match4(const struct deflate_model *m, uint32_t p)
 static inline bool has_candidate(const struct deflate_model *m, uint32_t p, uint32_t best)
 {
     if (m->is_filtered) return m->hopes[p % DEFLATE_RING] != 0;
-    if (best == 2) return near_step3(m, p) <= m->p.reach;
-    return best < 5 ? may_match4(m, p) : step6(m, p) <= m->p.reach;
+    if (best >= 5) return step6(m, p) <= m->p.reach;
+    if (best == 2 && m->near == m->p.reach) return near_step3(m, p) <= m->near;
+    const int is_near = (best == 2) & (near_step3(m, p) <= m->near);
+    return ((int)may_match4(m, p) | is_near) != 0;
 }
 
 /* Searches for more than best bytes at p: as zlib walks; by chains of more bytes, and by a walk where that is no

@@ -275,13 +275,15 @@ void tsr_deflate_start(struct deflate_model *m, uint32_t at)
     m->epoch3 = m->start / EPOCH;
     m->is_filtered = m->p.finder == DEFLATE_LAZY && (m->p.flags & DEFLATE_FILTERED);
     m->has_four = !m->is_filtered;
+    m->near = m->is_filtered ? 0 : m->p.reach;
+    if (m->p.finder == DEFLATE_LAZY && m->p.far < m->near) m->near = m->p.far;
     m->least_best = m->is_filtered && m->p.nice > 5 ? 5 : 0; /* shorter ones are not used */
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t steps = i ? m->p.chain / 4 : m->p.chain;
         m->steps[i] = steps < 1 ? 1 : steps < DEFLATE_WINDOW ? steps : DEFLATE_WINDOW;
     }
     m->has_rich = m->is_rich = m->is_trial = m->has_deep = m->is_deep = false;
-    m->looks = 0;
+    m->looks = m->wait = m->last_wait = 0;
     m->most_looks = EASY * SECTION;
     m->turn = m->is_ahead ? m->start + SECTION : UINT32_MAX;
 }

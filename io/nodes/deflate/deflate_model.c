@@ -7,7 +7,8 @@ enum {
     MARGIN = 262,
     /* Of a piece: bytes before it through which the model goes. */
     LAZY_LEAD = 1 << 9,
-    GREEDY_LEAD = 1 << 16
+    GREEDY_LEAD = 1 << 16,
+    LEAD_TOKENS = 1 << 10 /* at once */
 };
 
 static const struct {
@@ -94,7 +95,7 @@ static inline uint32_t choose_lazily(struct deflate_model *m, uint32_t match)
     return 0;
 }
 
-static uint32_t predict(struct deflate_model *m)
+static inline uint32_t predict(struct deflate_model *m)
 {
     if (m->at >= m->turn) tsr_deflate_turn(m);
     if (m->p.finder == DEFLATE_LAZY) return choose_lazily(m, m->carried ? m->carried : deflate_search(m, m->at, 2));
@@ -145,26 +146,11 @@ void tsr_deflate_advance(struct deflate_model *m, uint32_t token)
 static inline void pass_literals(struct deflate_model *m, uint32_t *made, uint32_t count)
 {
     const uint8_t *const plain = m->plain + m->at;
+    if (m->record) tsr_deflate_note_literals(m, count);
     for (uint32_t i = 0; i < count; i++) made[i] = plain[i];
     m->at += count - 1;
     m->carried = 0;
     advance(m, 0);
-}
-
-/* Goes over literals that are certainly next, at most so many, as long as the stream has literals, too. */
-static uint32_t pass_hopeless(struct deflate_model *m, const uint32_t *stream, uint32_t *made, uint32_t most)
-{
-    const uint32_t turn = m->turn - m->at;
-    uint32_t count = tsr_deflate_hopeless(m, m->at, most < turn ? most : turn);
-    if (stream) {
-        uint32_t alike = 0;
-        while (alike < count && stream[alike] < 256) alike++;
-        count = alike;
-    }
-    if (count == 0) return 0;
-    if (m->record) tsr_deflate_note_literals(m, count);
-    pass_literals(m, made, count);
-    return count;
 }
 
 /* Says what was noted, as tsr_deflate_go_on. It ends where nothing more was noted, too. */
@@ -190,14 +176,61 @@ static size_t say_again(struct deflate_model *m, uint32_t *made, size_t most, ui
     return count;
 }
 
+/* Literals that a stream has from a token on, up to most. */
+static inline uint32_t stream_literals(const uint32_t *stream, uint32_t most)
+{
+    uint32_t count = 0;
+    while (count < most && stream[count] < 256) count++;
+    return count;
+}
+
+/* Goes over literals that are certainly next, at most so many, and as long as the stream has literals, too. */
+static __attribute__((noinline)) uint32_t pass_hopeless(struct deflate_model *m, const uint32_t *stream, uint32_t *made,
+                                                        uint32_t most)
+{
+    const uint32_t turn = m->turn - m->at;
+    uint32_t literals = tsr_deflate_hopeless(m, most < turn ? most : turn);
+    if (stream) literals = stream_literals(stream, literals);
+    if (literals > 0) pass_literals(m, made, literals);
+    return literals;
+}
+
+/* The same by walks, which insert positions: it must be known before how many literals the stream has. end: the first
+ * match of the stream from where it was looked for on. Where matches are many, that is no gain: then it waits. */
+static __attribute__((noinline)) uint32_t pass_unmatched(struct deflate_model *m, size_t *end, const uint32_t *stream,
+                                                         uint32_t *made, size_t count, uint32_t most)
+{
+    enum { MOST = 1 << 10, FEW = 6, MOST_WAIT = 31 };
+    const uint32_t turn = m->turn - m->at;
+    if (m->wait > 0) {
+        m->wait--;
+        return 0;
+    }
+    if (most > MOST) most = MOST;
+    if (most > turn) most = turn;
+    if (*end < count) *end = count;
+    if (stream && *end < count + most) *end += stream_literals(stream + *end, (uint32_t)(count + most - *end));
+    if (stream && *end < count + most) most = (uint32_t)(*end - count);
+    const uint32_t literals = most > 0 ? tsr_deflate_unmatched(m, most) : 0;
+    if (literals >= FEW)
+        m->last_wait = 0;
+    else if (most >= FEW)
+        m->wait = m->last_wait = m->last_wait < MOST_WAIT ? 2 * m->last_wait + 1 : MOST_WAIT;
+    if (literals > 0) pass_literals(m, made + count, literals);
+    return literals;
+}
+
 size_t tsr_deflate_go_on(struct deflate_model *m, const uint32_t *stream, uint32_t *made, size_t most, uint32_t stop)
 {
-    size_t count = m->replay ? say_again(m, made, most, stop) : 0;
+    size_t count = m->replay ? say_again(m, made, most, stop) : 0, literals_end = 0;
     if (m->replay) return count;
     while (count < most && m->at < stop && m->work > 0) {
-        const uint32_t left = stop - m->at, room = most - count < left ? (uint32_t)(most - count) : left;
-        if (m->is_filtered && m->is_rich && m->carried == 0 && m->at < m->turn) {
-            const uint32_t passed = pass_hopeless(m, stream ? stream + count : NULL, made + count, room);
+        const uint32_t left = stop - m->at;
+        if ((m->is_filtered || !m->is_rich) && m->carried == 0 && m->at < m->turn) {
+            const uint32_t room = most - count < left ? (uint32_t)(most - count) : left,
+                           passed = m->is_rich
+                                        ? pass_hopeless(m, stream ? stream + count : NULL, made + count, room)
+                                        : pass_unmatched(m, &literals_end, stream, made, count, room);
             count += passed;
             if (passed > 0) continue;
         }
@@ -225,11 +258,9 @@ void tsr_deflate_lead(struct deflate_model *m, uint32_t at, uint64_t work)
     tsr_deflate_start(m, m->at > DEFLATE_WINDOW ? m->at - DEFLATE_WINDOW : 0);
     m->end = m->size;
     while (m->at < at) {
-        const uint32_t token = tsr_deflate_predict(m), length = token ? deflate_length(token) : 1;
-        if (length > at - m->at || m->work == 0)
-            tsr_deflate_jump(m, at);
-        else
-            tsr_deflate_advance(m, token);
+        uint32_t made[LEAD_TOKENS];
+        const size_t count = tsr_deflate_go_on(m, NULL, made, LEAD_TOKENS, at);
+        if (count < LEAD_TOKENS && m->at < at) tsr_deflate_jump(m, at); /* amid a match, or without work */
     }
     m->end = at;
 }

@@ -190,11 +190,12 @@ struct deflate_model {
     uint32_t deep_looks,
         deep_free; /* places looked at for want of the deep chain; and from where on so many are free */
     uint32_t turn, hold, looks, most_looks;
+    uint32_t wait, last_wait; /* tokens before a run of literals is looked for; and of the last time */
     uint32_t hash_shift, hash_mask;
     uint32_t clear; /* heads of three bytes, from the first on, that are clear before a start */
     /* What follows from the parameters: positions that a walk looks at, before and after a good match; bytes up to
-     * which no match is used. */
-    uint32_t steps[2], least_best;
+     * which no match is used; the largest distance of a match of three bytes. */
+    uint32_t steps[2], least_best, near;
     uint32_t slide_at; /* where zlib's window slides: a token seen from behind it moves base */
     uint32_t head3[DEFLATE_HEADS], chain3[DEFLATE_RING], chain43[DEFLATE_RING];
     uint16_t head4[DEFLATE_HEADS], near3[DEFLATE_HEADS], head6[DEFLATE_HEADS], head8[DEFLATE_HEADS],
@@ -228,8 +229,11 @@ void tsr_deflate_start(struct deflate_model *model, uint32_t at);
 void tsr_deflate_clear(struct deflate_model *model);
 void tsr_deflate_insert(struct deflate_model *model, uint32_t before);
 void tsr_deflate_turn(struct deflate_model *model);
-/* Positions from p on that have no match, at most so many; there may be more. */
-uint32_t tsr_deflate_hopeless(const struct deflate_model *model, uint32_t p, uint32_t most);
+/* Positions from `at` on that certainly have no match, at most so many; there may be more. They are inserted: all of
+ * them must become literals. */
+uint32_t tsr_deflate_unmatched(struct deflate_model *model, uint32_t most);
+/* The same of filtered streams, where chains are rich. The stream may have matches instead. */
+uint32_t tsr_deflate_hopeless(const struct deflate_model *model, uint32_t most);
 /* The number of equal bytes, at most most. */
 uint32_t tsr_deflate_common(const uint8_t *a, const uint8_t *b, uint32_t most);
 
