@@ -15,7 +15,8 @@ enum {
     FLAT_TOKEN = 16,
     EXACT = 10, /* bytes of a residue of which nothing deviates */
     FINALISTS = 4,
-    ATTEMPT_STEPS = 1024 /* of an attempt, besides its searches, bytes and blocks */
+    ATTEMPT_STEPS = 1024,  /* of an attempt, besides its searches, bytes and blocks */
+    STORED_STEPS = 1 << 16 /* of all attempts where all is stored, besides three for a byte */
 };
 
 /* What a candidate did until its residue had more than EXACT bytes. */
@@ -131,7 +132,7 @@ static void look_at(const struct trial *t, const struct deflate_block *block, ui
 /* Looks for the facts. Where all is stored, some blocks tell what all of them tell: where they end. */
 static void look(struct trial *t, struct facts *f)
 {
-    enum { SOME_BLOCKS = 16 };
+    enum { SOME_BLOCKS = 6 };
     uint32_t blocks = 0;
     size_t some = 0; /* where those end */
     struct deflate_source source = t->begin->source;
@@ -197,17 +198,18 @@ static bool far_levels(struct trial *t, struct deflate_parameters p)
     return false;
 }
 
-/* What needs no search of levels. Stored blocks that are longer than those of zlib's other levels are of level 0,
- * wherever they end. */
+/* What needs no search of levels. Of long stored blocks, their sizes cost some two bytes each, and no bytes are
+ * searched for matches that are not used. */
 static bool simple(struct trial *t, const struct facts *f, struct deflate_parameters p)
 {
-    enum { LONGEST_STORED = 32767 + 32767 / 4 }; /* of the others */
+    enum { LONG_STORED = 8000 };
     if (f->stored_only) p.level = 0;
-    if (f->stored_only && f->longest_stored > LONGEST_STORED) {
+    if (f->stored_only && f->longest_stored >= LONG_STORED) {
         attempt(t, p);
         return true;
     }
     if (f->stored_only && is_exact(t, p)) return true;
+    p.level = 6;
     p.strategy = STRATEGY_LITERALS;
     if (f->matches == 0 && is_exact(t, p)) return true;
     p.strategy = STRATEGY_RUNS;
@@ -358,6 +360,9 @@ enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct def
     if (coder->choice == UINT64_MAX) coder->choice = deflate_choice(plain->size);
     look(&t, &f);
     t.stop = f.stop;
+    const uint64_t left = coder->choice, few = 3 * (uint64_t)plain->size + STORED_STEPS;
+    if (f.stored_only && left > few) coder->choice = few; /* they say little */
+    const uint64_t first = coder->choice;
     if (!zlib_like(&t, &f) && t.best_size > EXACT) finals(&t, &f);
     if (t.best_size > 32 + (t.stop - t.begin->at) / 4096) others(&t);
     if (coder->segment_count > 0) {
@@ -365,6 +370,7 @@ enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct def
         p.flags |= DEFLATE_FORGETS;
         attempt(&t, p);
     }
+    coder->choice += left - first;
     tsr_bytes_free(&t.scratch);
     coder->error = asked;
     if (t.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
@@ -372,6 +378,6 @@ enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct def
         *chosen = t.best;
     else if (t.finalist_count > 0)
         *chosen = t.finalists[0].parameters;
-    coder->seems_exact = t.best_size <= EXACT;
+    coder->seems_exact = t.best_size <= EXACT || (f.stored_only && t.best.finder == DEFLATE_COPY);
     return TSR_OK;
 }

@@ -483,6 +483,13 @@ enum tsr_status tsr_deflate_warm(struct deflate_coder *c, size_t from, size_t to
     return TSR_OK;
 }
 
+/* Whether parameters that seemed right are seen to be wrong: of stored blocks, by another one. */
+static bool strays(const struct deflate_coder *c)
+{
+    const bool copies = c->model.p.finder == DEFLATE_COPY && c->block.type == DEFLATE_STORED;
+    return c->range.out->size > c->most_residue && !copies;
+}
+
 enum tsr_status tsr_deflate_code(struct deflate_coder *c)
 {
     struct deflate_model *m = &c->model;
@@ -497,7 +504,7 @@ enum tsr_status tsr_deflate_code(struct deflate_coder *c)
         markers = marker ? markers + 1 : 0;
         TSR_TRY(reads_stream(c) ? put_block(c, marker) : get_block(c, marker));
         if (c->range.failed) return damaged(c);
-        if (c->range.out && c->range.out->size > c->most_residue) {
+        if (c->range.out && c->most_residue < SIZE_MAX && strays(c)) {
             c->strayed = begin + 1;
             return TSR_OK;
         }

@@ -228,9 +228,8 @@ size_t tsr_deflate_go_on(struct deflate_model *m, const uint32_t *stream, uint32
         const uint32_t left = stop - m->at;
         if ((m->is_filtered || !m->is_rich) && m->carried == 0 && m->at < m->turn) {
             const uint32_t room = most - count < left ? (uint32_t)(most - count) : left,
-                           passed = m->is_rich
-                                        ? pass_hopeless(m, stream ? stream + count : NULL, made + count, room)
-                                        : pass_unmatched(m, &literals_end, stream, made, count, room);
+                           passed = m->is_rich ? pass_hopeless(m, stream ? stream + count : NULL, made + count, room)
+                                               : pass_unmatched(m, &literals_end, stream, made, count, room);
             count += passed;
             if (passed > 0) continue;
         }

@@ -212,7 +212,7 @@ void tsr_deflate_advance(struct deflate_model *model, uint32_t token);
  * are right. made: the tokens, a literal as its byte; has most places. Returns how many were gone over. If fewer than
  * most, stop is reached, or no work is left, or made has one more token, which is another one or ends beyond stop. */
 size_t tsr_deflate_go_on(struct deflate_model *model, const uint32_t *stream, uint32_t *made, size_t most,
-                          uint32_t stop);
+                         uint32_t stop);
 void tsr_deflate_jump(struct deflate_model *model, uint32_t at);
 /* After tsr_deflate_begin: goes to where a piece begins, for which there is so much work. */
 void tsr_deflate_lead(struct deflate_model *model, uint32_t at, uint64_t work);

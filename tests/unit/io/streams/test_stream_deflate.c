@@ -132,8 +132,27 @@ TEST(long_streams)
         const size_t size = 1500000;
         fill(plain, size, kind, &r);
         deflate_by_zlib(plain, size, kind == 2 ? 6 : 9 - (int)kind, 0, 9, 15, 0, 0, &made);
-        const size_t residue = comes_back(plain, size, &made, "long");
-        expect(residue <= 64, "kind %u: a residue of %zu bytes", kind, residue);
+        const size_t residue = comes_back(plain, size, &made, "long"), blocks = kind == 2 ? size >> 15 : 0;
+        expect(residue <= 64 + 4 * blocks, "kind %u: a residue of %zu bytes", kind,
+               residue); /* stored ones have sizes */
+    }
+}
+
+/* Of what is stored in long blocks, the sizes are kept. Where it ends to be stored, the model is zlib's all the same.
+ */
+TEST(stored_at_first)
+{
+    enum { NOISE = 300000, SIZE = 500000 };
+    struct rng r = {17};
+    fill(plain, NOISE, 2, &r);
+    fill(plain + NOISE, SIZE - NOISE, 0, &r);
+    for (int level = 1; level <= 9; level += 4) {
+        deflate_by_zlib(plain, NOISE, level, 0, 8, 15, 0, 0, &made);
+        const size_t stored = comes_back(plain, NOISE, &made, "stored");
+        expect(stored <= 64 + 4 * NOISE / 16384, "level %d: a residue of %zu bytes", level, stored);
+        deflate_by_zlib(plain, SIZE, level, 0, 8, 15, 0, 0, &made);
+        const size_t residue = comes_back(plain, SIZE, &made, "stored at first");
+        expect(residue <= 200, "level %d, stored at first: a residue of %zu bytes", level, residue);
     }
 }
 
@@ -234,7 +253,8 @@ TEST(tokens_of_zlib)
     for (int level = 1; level <= 9; level++)
         for (int window = 9; window <= 15; window++)
             for (uint32_t kind = 0; kind < KINDS; kind++, count++) {
-                const int strategy = strategies[count % 8 < 6 ? count % 3 : count % 5], memory = 1 + (int)rng_below(&r, 9);
+                const int strategy = strategies[count % 8 < 6 ? count % 3 : count % 5],
+                          memory = 1 + (int)rng_below(&r, 9);
                 const size_t size = 1 + rng_below(&r, window < 15 ? 60000 : 200000);
                 struct deflate_parameters p = {.level = (uint8_t)level,
                                                .strategy = (uint8_t)strategy,
@@ -250,8 +270,9 @@ TEST(tokens_of_zlib)
                 assert_true(tsr_deflate_derive(&p));
                 for (int way = 0; way < WAYS; way++) {
                     const size_t wrong = wrong_tokens(size, &p, (enum way)way);
-                    expect(wrong == 0, "level %d window %d memory %d strategy %d kind %u size %zu way %d: %zu wrong tokens",
-                           level, window, memory, strategy, kind, size, way, wrong);
+                    expect(wrong == 0,
+                           "level %d window %d memory %d strategy %d kind %u size %zu way %d: %zu wrong tokens", level,
+                           window, memory, strategy, kind, size, way, wrong);
                 }
             }
 }
@@ -1038,6 +1059,7 @@ int main(void)
         cmocka_unit_test(all_parameters_of_zlib),
         cmocka_unit_test(small_and_flushed),
         cmocka_unit_test(long_streams),
+        cmocka_unit_test(stored_at_first),
         cmocka_unit_test(tokens_of_zlib),
         cmocka_unit_test(padding_and_empty_blocks),
         cmocka_unit_test(padding_of_residues),
