@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 """Deflate streams of real files, made again: deflate_streams.py BUILD PATH... [--repeat] [--limit N] [--most BYTES]
+Noise beside zlib: deflate_streams.py BUILD --noise BYTES [--turns N] [--kind random|bell]
 
 Finds PNG and gzip files in files and folders, and by --made the streams that python's zlib makes at all parameters. For
 each group of streams: how many come back exactly, the residue's share of the stream, and MB/s of plain bytes each way
 (CPU time of this process). --repeat also tells how many streams zlib itself repeats, at any level x memLevel x strategy.
+--noise: random bytes, or sums of four (bell), by zlib at all levels and strategies, memLevels 1, 8, 9 and windows of 9, 12, 15
+bits; the least CPU times of the turns over those of zlib. Of each level: the median and the worst, with its parameters.
 Needs `ninja bench_library`."""
-import argparse, collections, ctypes, os, struct, sys, time, zlib
+import argparse, collections, ctypes, itertools, os, random, struct, sys, time, zlib
+
+import machine
 
 
 class Bytes(ctypes.Structure):
@@ -113,10 +118,47 @@ def zlib_repeats(plain, stream):
     return False
 
 
+def least_times(coder, plain, parameters, turns):
+    """Seconds of zlib, of reading its stream, and of writing it."""
+    times = [1e9] * 3
+    for _ in range(turns):
+        begin = time.process_time()
+        made = zlib.compressobj(*parameters)
+        stream = made.compress(plain) + made.flush()
+        seconds = time.process_time() - begin
+        read, residue, _, reading = coder.read(stream)
+        again, writing = coder.write(read, residue)
+        if read != plain or again != stream:
+            print("OTHER BYTES", parameters)
+        times = [min(pair) for pair in zip(times, (seconds, reading, writing))]
+    return times
+
+
+def beside_zlib(coder, size, turns, kind):
+    rng = random.Random(1)
+    plain = rng.randbytes(size) if kind == "random" else bytes(sum(rng.choices(range(16), k=4)) for _ in range(size))
+    print(f"{machine.model()}; {size} bytes, {kind}, {turns} turns; over zlib's time: median, worst (memLevel, window, strategy)")
+    for level in range(10):
+        ratios = ([], [])
+        for memory, window, strategy in itertools.product((1, 8, 9), (9, 12, 15), range(5)):
+            by_zlib, *ours = least_times(coder, plain, (level, 8, -window, memory, strategy), turns)
+            for list_, seconds in zip(ratios, ours):
+                list_.append((seconds / by_zlib, (memory, window, strategy)))
+        cells = []
+        for what, list_ in zip(("read", "write"), ratios):
+            worst, where = max(list_)
+            over = sum(ratio > 1.2 for ratio, _ in list_)
+            cells.append(f"{what} {sorted(list_)[len(list_) // 2][0]:.2f}, {worst:.2f} {where}, {over} of {len(list_)} above 1.2")
+        print(f"level {level}: " + "; ".join(cells), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
-    parser.add_argument("paths", nargs="+")
+    parser.add_argument("paths", nargs="*")
+    parser.add_argument("--noise", type=int, default=0, help="bytes")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--kind", choices=("random", "bell"), default="random")
     parser.add_argument("--made", action="store_true")
     parser.add_argument("--repeat", action="store_true")
     parser.add_argument("--verbose", action="store_true")
@@ -124,6 +166,9 @@ def main():
     parser.add_argument("--most", type=int, default=1 << 26, help="bytes of a stream")
     options = parser.parse_args()
     coder = Coder(options.build)
+    if options.noise:
+        beside_zlib(coder, options.noise, options.turns, options.kind)
+        return
     groups = collections.defaultdict(lambda: [0] * 9)
     found = made_streams(options.paths) if options.made else streams(options.paths)
     for number, (path, group, stream) in enumerate(found):

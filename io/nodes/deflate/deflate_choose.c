@@ -15,7 +15,8 @@ enum {
     FLAT_TOKEN = 16,
     EXACT = 10, /* bytes of a residue of which nothing deviates */
     FINALISTS = 4,
-    ATTEMPT_STEPS = 1024 /* of an attempt, besides its searches, bytes and blocks */
+    ATTEMPT_STEPS = 1024,  /* of an attempt, besides its searches, bytes and blocks */
+    STORED_STEPS = 1 << 16 /* of all attempts where all is stored, besides three for a byte */
 };
 
 /* What a candidate did until its residue had more than EXACT bytes. */
@@ -128,8 +129,12 @@ static void look_at(const struct trial *t, const struct deflate_block *block, ui
     }
 }
 
+/* Looks for the facts. Where all is stored, some blocks tell what all of them tell: where they end. */
 static void look(struct trial *t, struct facts *f)
 {
+    enum { SOME_BLOCKS = 6 };
+    uint32_t blocks = 0;
+    size_t some = 0; /* where those end */
     struct deflate_source source = t->begin->source;
     struct deflate_block *const block = &t->coder->block;
     size_t at = t->begin->at;
@@ -147,9 +152,11 @@ static void look(struct trial *t, struct facts *f)
         if (block->type == DEFLATE_STORED && bytes > f->longest_stored) f->longest_stored = (uint32_t)bytes;
         look_at(t, block, (uint32_t)at, f);
         at += bytes;
+        if (++blocks >= SOME_BLOCKS && some == 0 && at - t->begin->at >= t->tokens) some = at;
         if (block->tokens.count > f->longest_block) f->longest_block = (uint32_t)block->tokens.count;
     } while (!block->final && f->tokens < 2 * (size_t)LONGER_TOKENS && at - t->begin->at < TRIAL_BYTES);
     block->most = 0;
+    if (f->stored_only && some > 0) f->stop = some;
     if (f->stop == 0) f->stop = at;
     if (f->final_stop == 0) f->final_stop = f->stop;
     if (f->stop > t->begin->at + (size_t)TRIAL_BYTES) f->stop = t->begin->at + (size_t)TRIAL_BYTES;
@@ -166,11 +173,12 @@ static uint8_t memory_of(const struct facts *f)
     return f->longest_block > 16383 ? 9 : 8;
 }
 
-static bool levels(struct trial *t, struct deflate_parameters p)
+/* Where all is stored, levels of one finder differ little. */
+static bool levels(struct trial *t, const struct facts *f, struct deflate_parameters p)
 {
-    static const uint8_t order[] = {6, 9, 8, 7, 5, 4, 3, 2, 1};
-    for (size_t i = 0; i < sizeof order; i++) {
-        p.level = order[i];
+    static const uint8_t usual[] = {6, 9, 8, 7, 5, 4, 3, 2, 1}, stored[] = {6, 3, 9, 1, 8, 7, 5, 4, 2};
+    for (size_t i = 0; i < sizeof usual; i++) {
+        p.level = f->stored_only ? stored[i] : usual[i];
         if (is_exact(t, p)) return true;
     }
     return false;
@@ -190,17 +198,18 @@ static bool far_levels(struct trial *t, struct deflate_parameters p)
     return false;
 }
 
-/* What needs no search of levels. Stored blocks that are longer than those of zlib's other levels are of level 0,
- * wherever they end. */
+/* What needs no search of levels. Of long stored blocks, their sizes cost some two bytes each, and no bytes are
+ * searched for matches that are not used. */
 static bool simple(struct trial *t, const struct facts *f, struct deflate_parameters p)
 {
-    enum { LONGEST_STORED = 32767 + 32767 / 4 }; /* of the others */
+    enum { LONG_STORED = 8000 };
     if (f->stored_only) p.level = 0;
-    if (f->stored_only && f->longest_stored > LONGEST_STORED) {
+    if (f->stored_only && f->longest_stored >= LONG_STORED) {
         attempt(t, p);
         return true;
     }
     if (f->stored_only && is_exact(t, p)) return true;
+    p.level = 6;
     p.strategy = STRATEGY_LITERALS;
     if (f->matches == 0 && is_exact(t, p)) return true;
     p.strategy = STRATEGY_RUNS;
@@ -213,24 +222,23 @@ static bool strategies(struct trial *t, const struct facts *f, struct deflate_pa
     const bool is_filtered = f->shortest > 5;
     if (f->never_dynamic && f->tokens > FEW_TOKENS) { /* zlib would have made tables, if not told otherwise */
         p.strategy = STRATEGY_FIXED;
-        if (levels(t, p)) return true;
+        if (levels(t, f, p)) return true;
     }
     p.strategy = is_filtered ? STRATEGY_FILTERED : STRATEGY_DEFAULT;
     if (!is_filtered && f->far_three > 4096 && far_levels(t, p)) return true;
-    if (levels(t, p)) return true;
+    if (levels(t, f, p)) return true;
     p.strategy = STRATEGY_DEFAULT;
-    return is_filtered && levels(t, p);
+    return is_filtered && levels(t, f, p);
 }
 
-/* Of one memory. */
+/* Of one memory. The smallest window that holds all matches comes first; if none is seen, the usual one. */
 static bool windows(struct trial *t, const struct facts *f, struct deflate_parameters p)
 {
-    const uint8_t least = p.window;
+    const uint8_t least = p.window, first = f->matches > 0 ? least : 15;
+    p.window = first;
     if (strategies(t, f, p)) return true;
-    for (uint8_t window = 15; window > least && t->plain->size + 262 > 1u << least; window--) {
-        p.window = window;
-        if (strategies(t, f, p)) return true;
-    }
+    for (p.window = 15; p.window >= least && t->plain->size + 262 > 1u << least; p.window--)
+        if (p.window != first && strategies(t, f, p)) return true;
     return false;
 }
 
@@ -352,6 +360,9 @@ enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct def
     if (coder->choice == UINT64_MAX) coder->choice = deflate_choice(plain->size);
     look(&t, &f);
     t.stop = f.stop;
+    const uint64_t left = coder->choice, few = 3 * (uint64_t)plain->size + STORED_STEPS;
+    if (f.stored_only && left > few) coder->choice = few; /* they say little */
+    const uint64_t first = coder->choice;
     if (!zlib_like(&t, &f) && t.best_size > EXACT) finals(&t, &f);
     if (t.best_size > 32 + (t.stop - t.begin->at) / 4096) others(&t);
     if (coder->segment_count > 0) {
@@ -359,6 +370,7 @@ enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct def
         p.flags |= DEFLATE_FORGETS;
         attempt(&t, p);
     }
+    coder->choice += left - first;
     tsr_bytes_free(&t.scratch);
     coder->error = asked;
     if (t.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
@@ -366,6 +378,6 @@ enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct def
         *chosen = t.best;
     else if (t.finalist_count > 0)
         *chosen = t.finalists[0].parameters;
-    coder->seems_exact = t.best_size <= EXACT;
+    coder->seems_exact = t.best_size <= EXACT || (f.stored_only && t.best.finder == DEFLATE_COPY);
     return TSR_OK;
 }

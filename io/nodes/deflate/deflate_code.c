@@ -93,41 +93,42 @@ static bool code_token(struct deflate_coder *c, uint32_t predicted, uint32_t *to
     return true;
 }
 
-/* Passes literals that the model has as the stream, at most so many. Returns how many. */
-static size_t put_literals(struct deflate_coder *c, const uint32_t *tokens, uint32_t *predicted, size_t most)
+/* The model's token, of which a literal is its byte. */
+static uint32_t without_byte(uint32_t token)
 {
-    const size_t certain = tsr_deflate_literals(&c->model, most);
-    size_t count = 0;
-    while (count < certain && tokens[count] < 256) predicted[count++] = 0;
-    if (count > 0) tsr_deflate_pass(&c->model, (uint32_t)count);
-    return count;
+    return token < 256 ? 0 : token;
+}
+
+/* Goes over a token that is not the model's. */
+static enum tsr_status put_other(struct deflate_coder *c, uint32_t token, uint32_t *hop)
+{
+    const uint64_t work = c->model.work;
+    *hop = token ? tsr_deflate_hop(&c->model, token) : 0;
+    if (*hop == DEFLATE_NO_HOP) { /* who reads does not look for it */
+        c->spent += work - c->model.work;
+        c->model.work = work;
+        if (c->spent > c->most_spent) return costly(c);
+    }
+    tsr_deflate_advance(&c->model, token);
+    return TSR_OK;
 }
 
 /* Writing the residue: count tokens of the block from first on. */
 static enum tsr_status put_run(struct deflate_coder *c, const uint32_t *tokens, size_t count)
 {
+    struct deflate_model *const m = &c->model;
     bool exact = true;
-    for (size_t i = 0; i < count; i++) {
-        i += put_literals(c, tokens + i, c->predicted + i, count - i);
+    for (size_t i = 0;; i++) {
+        i += tsr_deflate_go_on(m, tokens + i, c->predicted + i, count - i, m->end);
+        if (m->work == 0) return costly(c);
         if (i == count) break;
-        const uint32_t token = tokens[i] < 256 ? 0 : tokens[i], predicted = tsr_deflate_predict(&c->model);
-        c->predicted[i] = predicted;
-        if (token != predicted) {
-            exact = false;
-            const uint64_t work = c->model.work;
-            c->hops[i] = token ? tsr_deflate_hop(&c->model, token) : 0;
-            if (c->hops[i] == DEFLATE_NO_HOP) { /* who reads does not look for it */
-                c->spent += work - c->model.work;
-                c->model.work = work;
-                if (c->spent > c->most_spent) return costly(c);
-            }
-        }
-        tsr_deflate_advance(&c->model, token);
+        exact = false;
+        TSR_TRY(put_other(c, without_byte(tokens[i]), &c->hops[i]));
     }
     if (tsr_range_bit(&c->range, &c->chances.run, !exact) == 0) return TSR_OK;
     for (size_t i = 0; i < count; i++) {
-        uint32_t token = tokens[i] < 256 ? 0 : tokens[i];
-        if (!code_token(c, c->predicted[i], &token, c->hops[i])) return damaged(c);
+        uint32_t token = without_byte(tokens[i]);
+        if (!code_token(c, without_byte(c->predicted[i]), &token, c->hops[i])) return damaged(c);
     }
     return TSR_OK;
 }
@@ -136,20 +137,6 @@ static enum tsr_status put_run(struct deflate_coder *c, const uint32_t *tokens, 
 static bool is_full(const struct deflate_coder *c, size_t count)
 {
     return count > 0 && count == c->model.p.symbols;
-}
-
-/* Takes literals that the model has next, so many. */
-static enum tsr_status get_literals(struct deflate_coder *c, size_t count)
-{
-    struct deflate_tokens *const tokens = &c->block.tokens;
-    struct deflate_model *const m = &c->model;
-    const uint8_t *const plain = m->plain + m->at;
-    while (tokens->capacity - tokens->count < count) TSR_TRY(tsr_deflate_grow(tokens, c->error));
-    uint32_t *const to = tokens->tokens + tokens->count;
-    for (size_t i = 0; i < count; i++) to[i] = plain[i];
-    tokens->count += count;
-    tsr_deflate_pass(m, (uint32_t)count);
-    return TSR_OK;
 }
 
 /* The tokens before something may have to be looked at again: a bit of a run, the end of a block, of a piece, of plain
@@ -167,26 +154,38 @@ static size_t tokens_ahead(const struct deflate_coder *c, bool as_model, size_t 
     return piece < most ? piece : most;
 }
 
+/* Tokens that are the model's. */
+static enum tsr_status get_run(struct deflate_coder *c, bool as_model, size_t count)
+{
+    struct deflate_tokens *const tokens = &c->block.tokens;
+    struct deflate_model *const m = &c->model;
+    const uint32_t end = m->end < end_of(c) ? m->end : end_of(c);
+    size_t most = tokens_ahead(c, as_model, count);
+    if (tokens->count == tokens->capacity) TSR_TRY(tsr_deflate_grow(tokens, c->error));
+    if (most > tokens->capacity - tokens->count) most = tokens->capacity - tokens->count;
+    const size_t made = tsr_deflate_go_on(m, NULL, tokens->tokens + tokens->count, most, end);
+    tokens->count += made;
+    if (m->work == 0) return costly(c);
+    return made < most && m->at < end ? damaged(c) : TSR_OK;
+}
+
 static enum tsr_status get_tokens(struct deflate_coder *c, bool as_model, size_t count)
 {
     struct deflate_tokens *tokens = &c->block.tokens;
     struct deflate_model *m = &c->model;
-    enum { FEW = 256 }; /* at once */
     uint32_t deviates = 0;
     tokens->count = 0;
     while (as_model ? m->at < m->end && !is_full(c, tokens->count) : tokens->count < count) {
         if (m->at >= m->end || m->at >= end_of(c)) return damaged(c);
         if (c->end > 0 && tokens->count == DEFLATE_PIECE_TOKENS) return damaged(c);
         if (tokens->count % c->run == 0) deviates = tsr_range_bit(&c->range, &c->chances.run, 0);
-        const uint32_t literals = deviates ? 0 : tsr_deflate_literals(m, FEW);
-        if (literals > 1) {
-            const size_t most = tokens_ahead(c, as_model, count);
-            TSR_TRY(get_literals(c, literals < most ? literals : most));
+        if (c->range.failed) return damaged(c);
+        if (!deviates) {
+            TSR_TRY(get_run(c, as_model, count));
             continue;
         }
-        const uint32_t predicted = tsr_deflate_predict(m);
-        uint32_t token = predicted;
-        if (deviates && !code_token(c, predicted, &token, 0)) return damaged(c);
+        uint32_t token = 0;
+        if (!code_token(c, tsr_deflate_predict(m), &token, 0)) return damaged(c);
         if (c->range.failed) return damaged(c);
         if (m->work == 0) return costly(c);
         TSR_TRY(tsr_deflate_push(tokens, token ? token : m->plain[m->at], c->error));
@@ -201,27 +200,27 @@ static enum tsr_status pass_stored(struct deflate_coder *c, uint32_t end, bool *
 {
     struct deflate_model *m = &c->model;
     struct deflate_tokens *tokens = &c->block.tokens;
-    bool full = false, within = true;
+    const size_t symbols = m->p.symbols;
     tokens->count = 0;
     if (m->p.finder == DEFLATE_COPY) {
         *as_model = end - m->at == (m->end - m->at < 65535 ? m->end - m->at : 65535);
         tsr_deflate_jump(m, end);
         return TSR_OK;
     }
+    *as_model = true;
     while (m->at < end) {
-        within &= !full;
-        const uint32_t token = tsr_deflate_predict(m), length = token ? deflate_length(token) : 1;
-        if (length > end - m->at) {
-            tsr_deflate_jump(m, end);
-            *as_model = false;
-            return TSR_OK;
-        }
+        if (tokens->count == tokens->capacity) TSR_TRY(tsr_deflate_grow(tokens, c->error));
+        const size_t room = tokens->capacity - tokens->count,
+                     made = tsr_deflate_go_on(m, NULL, tokens->tokens + tokens->count, room, end);
+        tokens->count += made;
         if (m->work == 0) return costly(c);
-        TSR_TRY(tsr_deflate_push(tokens, token ? token : m->plain[m->at], c->error));
-        tsr_deflate_advance(m, token);
-        full = is_full(c, tokens->count);
+        if (made == room || m->at == end) continue;
+        tsr_deflate_jump(m, end); /* amid a match */
+        *as_model = false;
+        return TSR_OK;
     }
-    *as_model = within && (full || m->at == m->end);
+    const bool within = symbols == 0 || tokens->count <= symbols;
+    *as_model = within && (is_full(c, tokens->count) || m->at == m->end);
     return TSR_OK;
 }
 
@@ -484,6 +483,13 @@ enum tsr_status tsr_deflate_warm(struct deflate_coder *c, size_t from, size_t to
     return TSR_OK;
 }
 
+/* Whether parameters that seemed right are seen to be wrong: of stored blocks, by another one. */
+static bool strays(const struct deflate_coder *c)
+{
+    const bool copies = c->model.p.finder == DEFLATE_COPY && c->block.type == DEFLATE_STORED;
+    return c->range.out->size > c->most_residue && !copies;
+}
+
 enum tsr_status tsr_deflate_code(struct deflate_coder *c)
 {
     struct deflate_model *m = &c->model;
@@ -498,7 +504,7 @@ enum tsr_status tsr_deflate_code(struct deflate_coder *c)
         markers = marker ? markers + 1 : 0;
         TSR_TRY(reads_stream(c) ? put_block(c, marker) : get_block(c, marker));
         if (c->range.failed) return damaged(c);
-        if (c->range.out && c->range.out->size > c->most_residue) {
+        if (c->range.out && c->most_residue < SIZE_MAX && strays(c)) {
             c->strayed = begin + 1;
             return TSR_OK;
         }

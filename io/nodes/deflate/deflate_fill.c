@@ -26,35 +26,40 @@ static inline uint32_t hash_of(uint64_t bytes, uint32_t count)
     return (uint32_t)((bytes << (64 - 8 * count)) * 0x9e3779b97f4a7c15u >> 48);
 }
 
-static void slide(uint16_t *heads)
+/* Takes an epoch off the halves of words: the lower ones, or both. None falls below 0. */
+static void slide(void *heads, size_t size, bool both)
 {
+    uint8_t *const bytes = heads;
 #if defined(__SSE2__)
-    for (uint32_t i = 0; i < DEFLATE_HEADS; i += 8) {
-        __m128i *const eight_heads = (__m128i *)(void *)(heads + i);
-        _mm_storeu_si128(eight_heads, _mm_subs_epu16(_mm_loadu_si128(eight_heads), _mm_set1_epi16(EPOCH)));
+    const __m128i epochs = both ? _mm_set1_epi16(EPOCH) : _mm_set1_epi32(EPOCH);
+    for (size_t i = 0; i < size; i += sizeof(__m128i)) {
+        __m128i *const words = (__m128i *)(void *)(bytes + i);
+        _mm_storeu_si128(words, _mm_subs_epu16(_mm_loadu_si128(words), epochs));
     }
 #else
-    for (uint32_t i = 0; i < DEFLATE_HEADS; i++) heads[i] = (uint16_t)(heads[i] > EPOCH ? heads[i] - EPOCH : 0);
+    for (size_t i = 0; i < size; i += sizeof(uint32_t)) {
+        uint32_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        const uint32_t low = word & 65535, high = word >> 16, off = both ? EPOCH : 0;
+        word = (low > EPOCH ? low - EPOCH : 0) | (high > off ? high - off : 0) << 16;
+        memcpy(bytes + i, &word, sizeof word);
+    }
 #endif
 }
 
-/* Slides the heads of three bytes to where a position is to be inserted. */
+/* Slides the heads of three bytes to where a position is to be inserted. Their upper halves are ordinals. */
 static void slide_heads(struct deflate_model *m, uint32_t at)
 {
-    for (uint32_t n = at / EPOCH - m->epoch3; n > 0; n--)
-        for (uint32_t i = 0; i <= m->hash_mask; i++) {
-            const uint32_t head = m->head3[i];
-            m->head3[i] = (head & 65535) > EPOCH ? head - EPOCH : head & 0xffff0000;
-        }
+    for (uint32_t n = at / EPOCH - m->epoch3; n > 0; n--) slide(m->head3, sizeof *m->head3 * (m->hash_mask + 1), false);
     m->epoch3 = at / EPOCH;
 }
 
 static void slide_rich(struct deflate_model *m, uint32_t at)
 {
     if (at / EPOCH == m->epoch6) return;
-    if (m->has_four) slide(m->head4);
-    if (m->has_four) slide(m->near3);
-    slide(m->head6);
+    if (m->has_four) slide(m->head4, sizeof m->head4, true);
+    if (m->has_four) slide(m->near3, sizeof m->near3, true);
+    slide(m->head6, sizeof m->head6, true);
     m->epoch6 = at / EPOCH;
 }
 
@@ -136,10 +141,10 @@ static inline void insert_some(struct deflate_model *m, uint32_t start, uint32_t
     }
 }
 
-/* Where a batch ends that begins at a position: in its epoch. */
+/* Where a batch ends that begins at a position: in its epoch, and before the rings begin again. */
 static uint32_t batch_end(uint32_t at, uint32_t end)
 {
-    const uint32_t epoch_end = at - at % EPOCH + EPOCH, to = at + BATCH < end ? at + BATCH : end;
+    const uint32_t epoch_end = at - at % EPOCH + EPOCH, whole = at - at % BATCH + BATCH, to = whole < end ? whole : end;
     return to < epoch_end ? to : epoch_end;
 }
 
@@ -176,7 +181,7 @@ void tsr_deflate_fill_deep(struct deflate_model *m, uint32_t p)
     const uint32_t end = last_with(m, DEFLATE_DEEP);
     while (m->deep_inserted <= p + AHEAD && m->deep_inserted < end) {
         const uint32_t to = batch_end(m->deep_inserted, end);
-        if (m->deep_inserted / EPOCH != m->epoch8) slide(m->head8);
+        if (m->deep_inserted / EPOCH != m->epoch8) slide(m->head8, sizeof m->head8, true);
         m->epoch8 = m->deep_inserted / EPOCH;
         const uint8_t *const plain = m->plain;
         const uint32_t first = m->deep_inserted % DEFLATE_RING, count = to - m->deep_inserted;
@@ -270,13 +275,15 @@ void tsr_deflate_start(struct deflate_model *m, uint32_t at)
     m->epoch3 = m->start / EPOCH;
     m->is_filtered = m->p.finder == DEFLATE_LAZY && (m->p.flags & DEFLATE_FILTERED);
     m->has_four = !m->is_filtered;
+    m->near = m->is_filtered ? 0 : m->p.reach;
+    if (m->p.finder == DEFLATE_LAZY && m->p.far < m->near) m->near = m->p.far;
     m->least_best = m->is_filtered && m->p.nice > 5 ? 5 : 0; /* shorter ones are not used */
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t steps = i ? m->p.chain / 4 : m->p.chain;
         m->steps[i] = steps < 1 ? 1 : steps < DEFLATE_WINDOW ? steps : DEFLATE_WINDOW;
     }
     m->has_rich = m->is_rich = m->is_trial = m->has_deep = m->is_deep = false;
-    m->looks = 0;
+    m->looks = m->wait = m->last_wait = 0;
     m->most_looks = EASY * SECTION;
     m->turn = m->is_ahead ? m->start + SECTION : UINT32_MAX;
 }

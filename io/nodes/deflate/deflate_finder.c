@@ -18,7 +18,6 @@
 #include "deflate_chains.h"
 
 enum {
-    TAIL = 300,          /* bytes at the end of a segment which are walked through */
     DEEP_LOOKS = 1 << 12 /* places looked at for long matches, after which the deep chain is made */
 };
 
@@ -229,14 +228,6 @@ static inline struct quest begin_quest(const struct deflate_model *m, uint32_t p
                           .steps = m->steps[best >= m->p.good]};
 }
 
-/* Whether the chain of longer matches has a candidate. That of three bytes counts, too, where it is asked. */
-static inline bool has_candidate(const struct deflate_model *m, uint32_t p, uint32_t best)
-{
-    if (m->is_filtered) return m->hopes[p % DEFLATE_RING] != 0;
-    if (best >= 5) return step6(m, p) <= m->p.reach;
-    return (best == 2 ? near_step3(m, p) : step4(m, p)) <= m->p.reach;
-}
-
 /* What the search has found, if a token is made of it. */
 static inline uint32_t used(const struct deflate_model *m, uint32_t found)
 {
@@ -246,12 +237,10 @@ static inline uint32_t used(const struct deflate_model *m, uint32_t found)
     return length == DEFLATE_LEAST && distance > m->p.far ? 0 : found;
 }
 
-/* By chains of more bytes, and by a walk where that is no longer. first: the first candidate's distance. */
-static __attribute__((noinline)) uint32_t search_rich(struct deflate_model *m, uint32_t p, uint32_t best,
-                                                      uint32_t first)
+uint32_t tsr_deflate_search_rich(struct deflate_model *m, uint32_t p, uint32_t best, uint32_t first)
 {
     struct quest q = begin_quest(m, p, best, DEFLATE_MOST, first);
-    if (!m->is_deep && m->deep_looks > DEEP_LOOKS + (p - m->deep_free) / 4) tsr_deflate_begin_deep(m, p);
+    if (!m->is_deep && m->deep_looks > DEEP_LOOKS + (p - m->deep_free)) tsr_deflate_begin_deep(m, p);
     if (m->is_deep) tsr_deflate_fill_deep(m, p);
     if (!seek_rich(m, &q)) {
         const uint32_t distance = q.found & 65535, passed = distance ? steps_to(m, p, distance) : 0;
@@ -272,8 +261,8 @@ static inline void insert_up_to(struct deflate_model *m, uint32_t p)
     m->inserted++;
 }
 
-/* As zlib does it. Most bytes of noise have no match of three, which is seen first. */
-static __attribute__((noinline)) uint32_t search_by_walk(struct deflate_model *m, uint32_t p, uint32_t best)
+/* Most bytes of noise have no match of three, which is seen first. */
+uint32_t tsr_deflate_search_by_walk(struct deflate_model *m, uint32_t p, uint32_t best)
 {
     const uint32_t room = m->end - p, most = room < DEFLATE_MOST ? room : DEFLATE_MOST;
     if (room < DEFLATE_LEAST || best >= most || p < m->start) return 0;
@@ -303,25 +292,89 @@ static __attribute__((noinline)) uint32_t search_by_walk(struct deflate_model *m
     return used(m, q.found);
 }
 
-uint32_t tsr_deflate_hopeless(const struct deflate_model *m, uint32_t p, uint32_t most)
+/* ---- Positions without a match ------------------------------------------------------------------------------- */
+
+/* Of runs alone. */
+static uint32_t without_runs(const struct deflate_model *m, uint32_t most)
 {
-    const uint32_t end = m->end > TAIL ? m->end - TAIL : 0, to = end < m->rich_inserted ? end : m->rich_inserted,
-                   slot = p % DEFLATE_RING, room = DEFLATE_RING - slot;
-    if (p >= to) return 0;
-    if (most > to - p) most = to - p;
+    const uint8_t *x = m->plain + m->at + (m->at == 0);
+    const uint8_t *const end = m->plain + m->at + most;
+    while (x < end && ((x[-1] ^ x[0]) | (x[0] ^ x[1]) | (x[1] ^ x[2]))) x++;
+    return x < end ? (uint32_t)(x - (m->plain + m->at)) : most;
+}
+
+/* The first places of zlib's chain, of a position: whether one of them is a match that may be used, or there are more
+ * places. Of noise, both are rare. No branch tells it, and a place before the window counts as one in it. */
+static inline bool may_match3(const struct deflate_model *m, uint32_t p, uint32_t step)
+{
+    enum { PLACES = 3, OTHER_3 = 40 };
+    const uint8_t *const here = m->plain + p;
+    const uint64_t begin = eight(here);
+    const uint32_t shift = m->is_filtered ? 16 : 32, near = m->near;
+    uint32_t distance = step;
+    bool found = false;
+    for (int i = 0; i < PLACES; i++) {
+        const uint32_t back = distance < p ? distance : p;
+        const uint64_t other = eight(here - back) ^ begin;
+        found |= (other << shift == 0) | ((other << OTHER_3 == 0) & (back <= near));
+        distance += step3(m, p - back);
+    }
+    return found | (distance <= m->p.reach);
+}
+
+/* The same where chains are made by what is passed: positions are inserted one by one. */
+static uint32_t insert_unmatched(struct deflate_model *m, uint32_t most)
+{
+    const uint8_t *const plain = m->plain;
+    const uint32_t at = m->at, factor = 1u << m->hash_shift, mask = m->hash_mask, slot = at % DEFLATE_RING,
+                   left = EPOCH - at % EPOCH, room = DEFLATE_RING - slot, now = newest(at);
+    if (at / EPOCH != m->epoch3 || m->inserted != at) tsr_deflate_insert(m, at + 1);
+    if (m->inserted != at) return may_match3(m, at, step3(m, at)) ? 0 : 1;
+    if (most > left) most = left;
+    if (most > room) most = room;
+    uint32_t hash = plain[at] * factor ^ plain[at + 1], n = 0;
+    for (; n < most; n++) {
+        hash = (hash * factor ^ plain[at + n + 2]) & mask;
+        const uint32_t step = insert3(m, slot + n, now + n, hash);
+        if (may_match3(m, at + n, step)) break;
+    }
+    m->inserted = at + (n < most ? n + 1 : n);
+    return n;
+}
+
+static uint32_t without_match3(struct deflate_model *m, uint32_t most)
+{
+    uint32_t n = 0;
+    if (!m->is_ahead) n = insert_unmatched(m, most);
+    for (; m->is_ahead && n < most; n++) {
+        if (m->inserted <= m->at + n) tsr_deflate_fill(m, m->at + n);
+        if (may_match3(m, m->at + n, step3(m, m->at + n))) break;
+    }
+    m->looks += n;
+    spend(m, n);
+    return n;
+}
+
+uint32_t tsr_deflate_unmatched(struct deflate_model *m, uint32_t most)
+{
+    if (m->p.finder == DEFLATE_NONE || m->p.finder == DEFLATE_COPY) return most;
+    const uint32_t left = m->end - m->at;
+    if (left <= DEFLATE_TAIL || m->at < m->start) return 0;
+    if (most > left - DEFLATE_TAIL) most = left - DEFLATE_TAIL;
+    return m->p.finder == DEFLATE_RUNS ? without_runs(m, most) : without_match3(m, most);
+}
+
+uint32_t tsr_deflate_hopeless(const struct deflate_model *m, uint32_t most)
+{
+    const uint32_t end = m->end > DEFLATE_TAIL ? m->end - DEFLATE_TAIL : 0,
+                   to = end < m->rich_inserted ? end : m->rich_inserted, slot = m->at % DEFLATE_RING,
+                   room = DEFLATE_RING - slot;
+    if (m->at >= to) return 0;
+    if (most > to - m->at) most = to - m->at;
     if (most > room) most = room;
     const uint8_t *const hopes = m->hopes + slot;
     uint32_t n = 0;
     while (n + 8 <= most && eight(hopes + n) == 0) n += 8;
     while (n < most && hopes[n] == 0) n++;
     return n;
-}
-
-uint32_t tsr_deflate_search(struct deflate_model *m, uint32_t p, uint32_t best)
-{
-    if (!m->is_rich || m->end - p < TAIL) return search_by_walk(m, p, best);
-    if (m->inserted <= p) tsr_deflate_fill(m, p);
-    if (best >= DEFLATE_MOST || !has_candidate(m, p, best)) return 0;
-    const uint32_t first = step3(m, p);
-    return first > m->p.reach ? 0 : search_rich(m, p, best, first);
 }

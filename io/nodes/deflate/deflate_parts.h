@@ -19,6 +19,7 @@ enum {
     DEFLATE_RING = 65536,
     DEFLATE_MIRROR = 512, /* places at the end of a ring that are its first once more */
     DEFLATE_HEADS = 65536,
+    DEFLATE_TAIL = 300,             /* bytes at the end of a segment which are walked through */
     DEFLATE_WORK = 64,              /* steps of searching a plain byte */
     DEFLATE_PATIENCE = 16,          /* times as many steps, after which making a stream again ends */
     DEFLATE_WORK_MORE = 1 << 17,    /* bytes that any stream or piece may take besides its own */
@@ -189,11 +190,12 @@ struct deflate_model {
     uint32_t deep_looks,
         deep_free; /* places looked at for want of the deep chain; and from where on so many are free */
     uint32_t turn, hold, looks, most_looks;
+    uint32_t wait, last_wait; /* tokens before a run of literals is looked for; and of the last time */
     uint32_t hash_shift, hash_mask;
     uint32_t clear; /* heads of three bytes, from the first on, that are clear before a start */
     /* What follows from the parameters: positions that a walk looks at, before and after a good match; bytes up to
-     * which no match is used. */
-    uint32_t steps[2], least_best;
+     * which no match is used; the largest distance of a match of three bytes. */
+    uint32_t steps[2], least_best, near;
     uint32_t slide_at; /* where zlib's window slides: a token seen from behind it moves base */
     uint32_t head3[DEFLATE_HEADS], chain3[DEFLATE_RING], chain43[DEFLATE_RING];
     uint16_t head4[DEFLATE_HEADS], near3[DEFLATE_HEADS], head6[DEFLATE_HEADS], head8[DEFLATE_HEADS],
@@ -206,9 +208,11 @@ void tsr_deflate_segment(struct deflate_model *model, uint32_t end);
 /* The token at model->at: 0 is a literal. Then advance by the token that stands there. */
 uint32_t tsr_deflate_predict(struct deflate_model *model);
 void tsr_deflate_advance(struct deflate_model *model, uint32_t token);
-/* Literals that are certainly next, at most so many; there may be more. Then over so many of them, 1 or more. */
-uint32_t tsr_deflate_literals(const struct deflate_model *model, size_t most);
-void tsr_deflate_pass(struct deflate_model *model, uint32_t literals);
+/* Goes on by what the model has: at most most tokens, none beyond stop. stream: tokens that these must be; NULL: any
+ * are right. made: the tokens, a literal as its byte; has most places. Returns how many were gone over. If fewer than
+ * most, stop is reached, or no work is left, or made has one more token, which is another one or ends beyond stop. */
+size_t tsr_deflate_go_on(struct deflate_model *model, const uint32_t *stream, uint32_t *made, size_t most,
+                         uint32_t stop);
 void tsr_deflate_jump(struct deflate_model *model, uint32_t at);
 /* After tsr_deflate_begin: goes to where a piece begins, for which there is so much work. */
 void tsr_deflate_lead(struct deflate_model *model, uint32_t at, uint64_t work);
@@ -219,20 +223,24 @@ uint32_t tsr_deflate_hop(struct deflate_model *model, uint32_t token);
 uint32_t tsr_deflate_unhop(struct deflate_model *model, uint32_t length, uint32_t hop);
 
 /* Of the model alone. Chains begin anew at a position. Positions before one are inserted, where that depends on tokens.
- * The match at p of more than best bytes; 0: none. The way of searching is changed, if another one may be faster. */
+ * The way of searching is changed, if another one may be faster. */
 void tsr_deflate_start(struct deflate_model *model, uint32_t at);
 /* After the last search: clears the heads, if they are few. The plain bytes must still be there. */
 void tsr_deflate_clear(struct deflate_model *model);
 void tsr_deflate_insert(struct deflate_model *model, uint32_t before);
-uint32_t tsr_deflate_search(struct deflate_model *model, uint32_t p, uint32_t best);
 void tsr_deflate_turn(struct deflate_model *model);
-/* Positions from p on that have no match, at most so many; there may be more. */
-uint32_t tsr_deflate_hopeless(const struct deflate_model *model, uint32_t p, uint32_t most);
+/* Positions from `at` on that certainly have no match, at most so many; there may be more. They are inserted: all of
+ * them must become literals. */
+uint32_t tsr_deflate_unmatched(struct deflate_model *model, uint32_t most);
+/* The same of filtered streams, where chains are rich. The stream may have matches instead. */
+uint32_t tsr_deflate_hopeless(const struct deflate_model *model, uint32_t most);
 /* The number of equal bytes, at most most. */
 uint32_t tsr_deflate_common(const uint8_t *a, const uint8_t *b, uint32_t most);
 
-/* What the model predicts is noted in its record. The next token of its replay; false: it has no more, and is left. */
+/* What the model predicts is noted in its record. Literals that are next in its replay; there may be more. The next
+ * token of its replay; false: it has no more, and is left. */
 void tsr_deflate_note(struct deflate_model *model, uint32_t token);
+uint32_t tsr_deflate_noted_literals(struct deflate_model *model);
 bool tsr_deflate_replay(struct deflate_model *model, uint32_t *token);
 void tsr_deflate_note_literals(struct deflate_model *model, uint32_t literals);
 

@@ -70,22 +70,35 @@ void tsr_deflate_end_record(struct deflate_model *m)
     m->record = NULL;
 }
 
-bool tsr_deflate_replay(struct deflate_model *m, uint32_t *token)
+/* The next entry is to be said. False: there is none. */
+static bool next_entry(struct deflate_record *r)
+{
+    if (r->at == r->count) return false;
+    const uint32_t entry = r->entries[r->at++];
+    r->literals = entry >> 24;
+    if ((entry & 0xffff) != LITERALS_ALONE)
+        r->match = deflate_match((entry >> 16 & 255) + DEFLATE_LEAST, (entry & 0xffff) + 1);
+    return true;
+}
+
+uint32_t tsr_deflate_noted_literals(struct deflate_model *m)
 {
     struct deflate_record *const r = m->replay;
-    while (r->literals == 0 && r->match == 0) {
-        if (r->at == r->count) {
-            m->replay = NULL;
-            return false;
-        }
-        const uint32_t entry = r->entries[r->at++];
-        r->literals = entry >> 24;
-        if ((entry & 0xffff) != LITERALS_ALONE)
-            r->match = deflate_match((entry >> 16 & 255) + DEFLATE_LEAST, (entry & 0xffff) + 1);
+    while (r->literals == 0 && r->match == 0 && next_entry(r)) continue;
+    return r->literals;
+}
+
+bool tsr_deflate_replay(struct deflate_model *m, uint32_t *token)
+{
+    const uint32_t literals = tsr_deflate_noted_literals(m);
+    struct deflate_record *const r = m->replay;
+    if (literals == 0 && r->match == 0) {
+        m->replay = NULL;
+        return false;
     }
     m->carried = 0;
     *token = 0;
-    if (r->literals > 0) {
+    if (literals > 0) {
         r->literals--;
     } else {
         *token = r->match;

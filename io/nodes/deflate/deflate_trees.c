@@ -325,8 +325,10 @@ static void make_length_codes(const struct deflate_written_codes *codes, struct 
 
 static inline void put_word(uint8_t *to, uint64_t bits)
 {
-    tsr_put_u32(to, (uint32_t)bits);
-    tsr_put_u32(to + 4, (uint32_t)(bits >> 32));
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    bits = __builtin_bswap64(bits);
+#endif
+    memcpy(to, &bits, sizeof bits);
 }
 
 /* The same of a token for which there is room in any case: one store each, of which whole bytes stay. */
