@@ -160,7 +160,7 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
     const enum tsr_kind kind = packing->kind;
     struct tsr_header header = {.kind = kind, .recipe = TSR_RECIPE_PACKED, .exact = true};
     struct tsr_packed_file p = {.packing = packing, .crew = tsr_input_crew(input), .kind = kind, .size = (size_t)size};
-    bool is_archive = false;
+    bool is_archive;
     *source = NULL;
     tsr_input_begin_inner(input, size, UINT64_MAX);
     TSR_TRY(check_begin(input, packing, &is_archive, error));
