@@ -24,7 +24,7 @@ bool tsr_is_sparse(const struct tsr_image *image, uint32_t frames, const struct 
 {
     enum { FILE_BYTES = 256, FRAME_BYTES = 32, SAMPLES = 64 };
     const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * frames;
-    const uint64_t most = coding->effort >= 8 ? 8 : 3; /* bytes for 64 samples: a bit a sample, or 3/8 */
+    const uint64_t most = coding->effort >= 8 ? 4 : 3; /* bytes for 64 samples: half a bit a sample, or 3/8 */
     return !coding->lossy && bytes <= FILE_BYTES + (uint64_t)FRAME_BYTES * frames + samples / SAMPLES * most;
 }
 

@@ -31,10 +31,11 @@ run 0 "$TESSERA" decompress -q s.tsr # restores beside the series
 same in s
 no_parts .
 [ ! -x "$BIN/tsr_reference" ] || run 0 "$BIN/tsr_reference" --check s.tsr
-# Slices are smaller than by themselves.
+# Six slices are smaller than by themselves.
 run 0 "$TESSERA" compress -q -r in -o singles
-run 0 "$TESSERA" compress -q in/slice_0?.dcm --series slices.tsr
-alone=$(cat singles/slice_0?.dcm.tsr | wc -c)
+run 0 "$TESSERA" compress -q -r "$DATA/dicom/ct" -o six
+run 0 "$TESSERA" compress -q "$DATA"/dicom/ct/slice_0?.dcm --series slices.tsr
+alone=$(cat six/slice_0?.dcm.tsr | wc -c)
 [ "$(bytes_of slices.tsr)" -lt "$alone" ] || bad "the series has $(bytes_of slices.tsr) bytes, its files by themselves $alone"
 rm slices.tsr
 # The same bytes with one thread. Files, folders and names are as with -o.

@@ -12,7 +12,7 @@ static enum tsr_status add_frame(struct tsr_reader *reader, const struct tsr_ima
     const enum tsr_status status = tsr_read_frame(reader, 0, frame, raster, bytes, 0, error);
     if (status != TSR_OK) return status;
     const enum tsr_status unpacked = tsr_unpack_samples(image, raster, samples, error);
-    const uint16_t zero = image->is_signed ? (uint16_t)(1u << (image->bits_stored - 1)) : 0;
+    const uint16_t zero = (uint16_t)(image->is_signed ? 1u << (image->bits_stored - 1) : 0u);
     for (size_t i = 0; i < count && unpacked == TSR_OK; i++)
         for (uint32_t c = 0; c < image->components; c++) mask[i] |= samples[i * image->components + c] != zero;
     return unpacked;
