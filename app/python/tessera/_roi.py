@@ -58,7 +58,8 @@ def roi_to_native(roi: Roi) -> _native.tsr_roi:
         For what is no region.
     """
     alone = _is_rectangle(roi) or isinstance(roi, (str, np.ndarray))
-    parts: list[Any] = [roi] if alone else list(roi)  # type: ignore[arg-type]
+    given: Any = roi
+    parts: list[Any] = [given] if alone else list(given)
     native = _native.sized(_native.tsr_roi)
     rectangles = [part for part in parts if _is_rectangle(part)]
     masks = [part for part in parts if isinstance(part, np.ndarray)]
