@@ -52,7 +52,7 @@ static void check_level(const uint8_t *data, const struct tsr_dicom_listing *l, 
 
 static void check_copy(const uint8_t *data, const struct tsr_dicom_scan *scan)
 {
-    static const struct tsr_derivation derivation = {"2.25.12345678", 12.3456, {17, 3004}, false};
+    static const struct tsr_derivation derivation = {"2.25.12345678", 12.3456, {17, 3004}, false, ""};
     struct tsr_error error;
     uint8_t *copy;
     size_t size;
