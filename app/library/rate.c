@@ -401,8 +401,8 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
     const int64_t near = asks_ssim(s) ? 1 : QP_NEAR;
     struct bracket b = {0};
     memset(best, 0, sizeof *best);
-    /* The error rises with the QP where all tries have their DCs coded in the same way: as is best at the first step, or
-     * at the second one, where that is far from it. */
+    /* The error rises with the QP where all tries have their DCs coded in the same way: as is best at the first step,
+     * or at the second one, where that is far from it. */
     const bool chooses = s->coding.dc_choice == 0;
     if (chooses) s->coding.dc_choice = (uint16_t)(TSR_DC_CHOICE + lowest + (int32_t)q);
     /* Two QPs next to each other, or two between which all is uneven. */
