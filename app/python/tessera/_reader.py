@@ -120,8 +120,9 @@ class Member:
 
     @property
     def exact(self) -> list[Rectangle]:
-        """What of a file with loss comes back as it was, in each frame: column, row, columns and rows of rectangles that do
-        not overlap. Empty if the file has no such region.
+        """The rectangles of each frame that come back as they were.
+
+        Column, row, columns and rows, which do not overlap. Empty if the file has no such region.
         """
         count = ctypes.c_uint32()
         self._call(_library.tsr_read_exact, None, 0, ctypes.byref(count))
