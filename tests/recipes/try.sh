@@ -1,11 +1,14 @@
 #!/bin/sh
 # Follows recipes of CONTRIBUTING.md in a copy of the tree, builds the copy for the CPU and checks that they work.
-# usage: try.sh WORK [RECIPE...]     WORK: a folder of its own; RECIPE: toy_format, toy_node, toy_feature (default: all)
+# usage: try.sh [--apply] WORK [RECIPE...]     WORK: a folder of its own; RECIPE: toy_format, toy_node, toy_feature (default:
+#        all); --apply: only sees whether the patches fit the tree, in a second
 # A recipe is RECIPE.patch and RECIPE.sh, which gets the folders of the programs and of its work. Two lines of RECIPE.sh
 # say the recipe's heading in CONTRIBUTING.md (# recipe: HEADING), and what else to build (# targets: NAME...). The
 # patch must touch as many files as the heading says, and the recipe must name each of them; "toy" or "TOY" is its NAME.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
+apply_only=
+[ "$1" != --apply ] || { apply_only=yes; shift; }
 mkdir -p "$1"
 work=$(cd "$1" && pwd)
 shift
@@ -13,6 +16,10 @@ shift
 
 rm -rf "$work/tree" "$work/files"
 mkdir -p "$work/tree" "$work/files"
+if [ ! -e "$tree/.git" ] || ! command -v git >/dev/null || ! command -v patch >/dev/null; then
+  echo "skipped: this takes git, patch and a clone" >&2
+  exit 77
+fi
 (cd "$tree" && git ls-files -z | tar -c --null -T - -f -) | tar -x -C "$work/tree"
 
 # follow RECIPE: applies the patch, and says how many files it touches.
@@ -27,7 +34,7 @@ follow() {
   for file in $(sed -n 's/^+++ b\///p' "$patch" | sed 's/toy/NAME/g; s/TOY/NAME/g'); do
     grep -qF "\`$file\`" "$text" || { echo "$1: the recipe of CONTRIBUTING.md does not name $file" >&2; exit 1; }
   done
-  patch -s -p1 -d "$work/tree" <"$patch"
+  patch -s -p1 -d "$work/tree" <"$patch" || { echo "$1 does not fit the tree: make $1.patch anew" >&2; exit 1; }
   echo "$1: $files files"
 }
 
@@ -36,6 +43,7 @@ for recipe in "$@"; do
   follow "$recipe"
   targets="$targets $(sed -n 's/^# targets: //p' "$tree/tests/recipes/$recipe.sh")"
 done
+[ -z "$apply_only" ] || exit 0
 # -O1: nearly all objects are compiled for this alone, since recipes change tessera.h.
 cmake -S "$work/tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 \
   -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DTSR_CUDA=off >/dev/null
