@@ -121,7 +121,7 @@ static struct tsr_block_signs signs_of(const int *scan, int first)
 {
     int16_t block[16];
     to_raster(scan, block);
-    return tsr_block_signs(block, first);
+    return tsr_signs_of_block(block, first);
 }
 
 static void try_ones(const int *scan, int first, struct rng *r)
@@ -146,7 +146,7 @@ static void try_parity(const int *scan, int first, struct rng *r)
     int16_t block[16];
     int after[16], changed = 0, difference = 0, at = -1;
     to_raster(scan, block);
-    tsr_change_block(block, tsr_parity_change(tsr_block_signs(block, first)));
+    tsr_change_block(block, tsr_parity_change(tsr_signs_of_block(block, first)));
     to_scan(block, after);
     for (int p = 0; p < 16; p++) {
         if (scan[p] == after[p]) continue;
@@ -177,7 +177,7 @@ static void try_lengths(const int *scan, int first, struct rng *r)
     int other[16];
     const int context = (int)rng_below(r, 10);
     to_raster(scan, block);
-    const int place = tsr_length_sign(block, tsr_block_signs(block, first));
+    const int place = tsr_length_sign(block, tsr_signs_of_block(block, first));
     const uint32_t length = code_length(scan, first, context);
     memcpy(other, scan, sizeof other);
     for (int p = first; p < 16; p++) {

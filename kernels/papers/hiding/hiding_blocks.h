@@ -21,7 +21,7 @@ struct tsr_block_change {
 };
 
 /* block: 16 coefficients in raster order. */
-TSR_HD struct tsr_block_signs tsr_block_signs(const int16_t *block, int first)
+TSR_HD struct tsr_block_signs tsr_signs_of_block(const int16_t *block, int first)
 {
     struct tsr_block_signs s = {0, 0, 0, first};
     TSR_UNROLL

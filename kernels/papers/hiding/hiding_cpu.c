@@ -52,7 +52,7 @@ static int hide(const void *family_job, int policy)
         const int16_t *in = job->coefficients + (size_t)b * TSR_BLOCK_SAMPLES;
         int16_t block[TSR_BLOCK_SAMPLES];
         memcpy(block, in, sizeof block);
-        const struct tsr_block_signs signs = tsr_block_signs(block, tsr_hiding_first_place(job, b));
+        const struct tsr_block_signs signs = tsr_signs_of_block(block, tsr_hiding_first_place(job, b));
         tsr_change_block(block, tsr_hiding_change(job, b, word_of(&kept, b), in, signs));
         memcpy(job->out + (size_t)b * TSR_BLOCK_SAMPLES, block, sizeof block);
     }
@@ -69,7 +69,7 @@ static int read_carried(const void *family_job, int policy)
     memset(job->carries, 0, bytes);
     for (uint32_t b = 0; b < job->blocks; b++) {
         const struct tsr_block_signs signs =
-            tsr_block_signs(job->coefficients + (size_t)b * TSR_BLOCK_SAMPLES, tsr_hiding_first_place(job, b));
+            tsr_signs_of_block(job->coefficients + (size_t)b * TSR_BLOCK_SAMPLES, tsr_hiding_first_place(job, b));
         const struct tsr_carried c = tsr_hiding_carried(job, b, word_of(&kept, b), signs);
         if (!c.carries) continue;
         job->found[c.unit / 32] |= c.bit << c.unit % 32;

@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(THREADS) k_hide(tsr_hiding_job job)
     for (uint32_t k = 0; k < EACH; k++) {
         const uint32_t block = first + k * THREADS;
         if (block >= job.blocks) break;
-        const tsr_block_signs signs = tsr_block_signs(b[k].coefficient, tsr_hiding_first_place(&job, block));
+        const tsr_block_signs signs = tsr_signs_of_block(b[k].coefficient, tsr_hiding_first_place(&job, block));
         tsr_change_block(b[k].coefficient,
                          tsr_hiding_change(&job, block, word_of(job, s, block),
                                            job.coefficients + (size_t)block * TSR_BLOCK_SAMPLES, signs));
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(THREADS) k_read(tsr_hiding_job job)
             block_vectors b;
             load(job, block, b);
             c = tsr_hiding_carried(&job, block, word_of(job, s, block),
-                                   tsr_block_signs(b.coefficient, tsr_hiding_first_place(&job, block)));
+                                   tsr_signs_of_block(b.coefficient, tsr_hiding_first_place(&job, block)));
         }
         const uint32_t found = or_of_warp(c.bit << c.unit % 32u), carries = or_of_warp(c.carries << c.unit % 32u);
         if (threadIdx.x % TSR_WARP != 0 || carries == 0) continue;
