@@ -37,6 +37,7 @@ TSR_HD struct tsr_block_signs tsr_signs_of_block(const int16_t *block, int first
 
 TSR_HD void tsr_change_block(int16_t *block, struct tsr_block_change change)
 {
+    if (change.flips == 0 && change.place < 0) return;
     TSR_UNROLL
     for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) {
         const int place = tsr_zigzag_place(i);
