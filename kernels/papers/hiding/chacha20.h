@@ -1,5 +1,4 @@
-/* The block function of ChaCha20 (RFC 8439, 2.3), as a key stream of which any part can be computed alone. It stands
- * here because a GPU has to call it. The product encrypts through libsodium. */
+/* The block function of ChaCha20 (RFC 8439, 2.3), as a key stream of which any part can be computed alone. */
 #ifndef TSR_KERNELS_PAPERS_HIDING_CHACHA20_H
 #define TSR_KERNELS_PAPERS_HIDING_CHACHA20_H
 

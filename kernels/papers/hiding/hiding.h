@@ -9,8 +9,8 @@
  *   parity         the parity of the number of trailing ones of chosen blocks is a bit of data (Liao et al.)
  *
  * None of them is security. Signs leave magnitudes, and with them the picture's edges and flat parts, readable. A mark
- * without a key can be written by anyone. A statistic of trailing ones can show that data is there. The product's
- * encryption is another: SECURITY.md.
+ * without a key can be written by anyone. A statistic of trailing ones can show that data is there. So the product has
+ * no option for them.
  *
  * Blocks lie in memory in the order macroblocks (kernels/papers/cavlc/cavlc_frames.h): 16 a macroblock, 16 coefficients
  * each in raster order. The first coefficient of an Intra16x16 macroblock's blocks is not theirs: it is neither looked
