@@ -7,7 +7,7 @@
 #include "hiding.h"
 #include "kernels/papers/cavlc/cavlc_frames.h"
 
-/* A CPU finds masks and flips signs by SSE2: 169 instructions a block instead of 459, the key stream included
+/* A CPU finds masks and flips signs by SSE2: 218 instructions a block instead of 572, the key stream included
  * (callgrind, tessera-bench hiding --quick --qp 28). Kernels, emulated ones too, have the other form.
  * test_hiding_blocks compares the CPU's form with slow definitions, test_hiding_rows both forms with each other. */
 #if defined(__SSE2__) && !defined(__cplusplus)
