@@ -12,11 +12,8 @@ static const struct {
     void (*run)(struct bench *bench);
     bool takes_files;
 } families[] = {
-    {"vle", bench_vle, true},
-    {"rle", bench_rle, true},
-    {"cavlc", bench_cavlc, true},
-    {"engine", bench_engine, true},
-    {"limits", bench_limits_alone, false},
+    {"vle", bench_vle, true},       {"rle", bench_rle, true},       {"cavlc", bench_cavlc, true},
+    {"hiding", bench_hiding, true}, {"engine", bench_engine, true}, {"limits", bench_limits_alone, false},
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
@@ -62,7 +59,8 @@ static int run(const struct bench_options *options)
     int family = 0;
     while (family < FAMILIES && strcmp(options->family, families[family].name) != 0) family++;
     if (family == FAMILIES)
-        bench_stop(TSR_ERROR_USAGE, "there is no family '%s'; the families are vle, rle, cavlc, engine and limits",
+        bench_stop(TSR_ERROR_USAGE,
+                   "there is no family '%s'; the families are vle, rle, cavlc, hiding, engine and limits",
                    options->family);
     if (options->takes_files && !families[family].takes_files)
         bench_stop(TSR_ERROR_USAGE, "%s takes no files", options->family);

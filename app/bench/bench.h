@@ -100,7 +100,7 @@ enum { BENCH_RESULTS_LIMIT = 256 };
 struct bench_workload {
     char name[160];             /* "256 MiB, entropy 4.00" */
     double in_bytes, out_bytes; /* of the encoder */
-    char notes[512];            /* lines of statistics for the table */
+    char notes[1024];           /* lines of statistics for the table */
     struct cJSON *fields;       /* the same for JSON, copied into each measurement; NULL: none */
     const char *panel;          /* of the plot, "over entropy, 256 MiB"; NULL: not in the plot */
     const char *x_label;        /* NULL: bars, with group as their label */
@@ -135,7 +135,7 @@ void bench_find_limits(struct bench *bench, struct bench_workload *workload, boo
 
 /* ---- bench_measure.c: a family's coders ------------------------------------------------------------------------ */
 
-enum { BENCH_ARRAYS = 3, BENCH_CPU_BYTES = 16 << 20 /* most bytes of the uncompressed side, for CPU rows */ };
+enum { BENCH_ARRAYS = 4, BENCH_CPU_BYTES = 16 << 20 /* most bytes of the uncompressed side, for CPU rows */ };
 
 /* An array that jobs read or write. */
 struct bench_array {
@@ -274,6 +274,7 @@ struct bench_frames *bench_find_frames(struct bench *bench, int *count);
 void bench_vle(struct bench *bench);
 void bench_rle(struct bench *bench);
 void bench_cavlc(struct bench *bench);
+void bench_hiding(struct bench *bench);
 void bench_engine(struct bench *bench);
 void bench_decode(struct bench *bench, struct tsr_engine *cpu); /* the decoding half of engine */
 void bench_limits_alone(struct bench *bench);

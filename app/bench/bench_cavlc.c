@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_coefficients.h"
+#include "bench_cavlc.h"
 
 /* ---- One workload -------------------------------------------------------------------------------------------- */
 
@@ -14,22 +14,14 @@ struct row_span {
     uint32_t first, rows; /* first: counted over all frames */
 };
 
-struct cavlc_run {
-    const struct tsr_kernel_row *encode_row, *decode_row; /* the CPU's */
-    const struct bench_coefficients *coefficients;
-    uint64_t bits;
-    uint8_t *string;
-    uint64_t *unit_offsets;
-    struct row_span *span;
-};
-
 static size_t coefficient_bytes(const struct bench_coefficients *coefficients)
 {
     return (size_t)coefficients->blocks * 16 * sizeof(int16_t);
 }
 
-static struct tsr_cavlc_job shape_of(const struct bench_coefficients *coefficients, const struct bench_memory *m)
+struct tsr_cavlc_job bench_cavlc_job(const struct cavlc_run *run, const struct bench_memory *m)
 {
+    const struct bench_coefficients *coefficients = run->coefficients;
     return (struct tsr_cavlc_job){.order = TSR_ORDER_MACROBLOCKS,
                                   .coefficients = m->input[0],
                                   .blocks = coefficients->blocks,
@@ -41,35 +33,44 @@ static struct tsr_cavlc_job shape_of(const struct bench_coefficients *coefficien
                                   .stream = bench_stream()};
 }
 
-static struct bench_job encode_job(const struct bench_coder *coder, const struct bench_memory *m)
+struct tsr_cavlc_job bench_cavlc_encode_job(const struct cavlc_run *run, const struct bench_memory *m)
 {
-    static struct tsr_cavlc_job job;
-    const struct cavlc_run *run = coder->context;
-    job = shape_of(run->coefficients, m);
+    struct tsr_cavlc_job job = bench_cavlc_job(run, m);
     job.out = m->coded[0];
     job.bits = m->coded[1];
     job.unit_offsets = m->coded[2];
+    return job;
+}
+
+struct tsr_cavlc_decode_job bench_cavlc_decode_job(const struct cavlc_run *run, const struct bench_memory *m)
+{
+    return (struct tsr_cavlc_decode_job){.shape = bench_cavlc_job(run, m),
+                                         .in = m->right[0],
+                                         .bits = run->bits,
+                                         .unit_offsets = m->right[2],
+                                         .coefficients = m->decoded,
+                                         .error = m->error};
+}
+
+static struct bench_job encode_job(const struct bench_coder *coder, const struct bench_memory *m)
+{
+    static struct tsr_cavlc_job job;
+    job = bench_cavlc_encode_job(coder->context, m);
     return (struct bench_job){&job, &job.workspace};
 }
 
 static struct bench_job decode_job(const struct bench_coder *coder, const struct bench_memory *m)
 {
     static struct tsr_cavlc_decode_job job;
-    const struct cavlc_run *run = coder->context;
-    job = (struct tsr_cavlc_decode_job){.shape = shape_of(run->coefficients, m),
-                                        .in = m->right[0],
-                                        .bits = run->bits,
-                                        .unit_offsets = m->right[2],
-                                        .coefficients = m->decoded,
-                                        .error = m->error};
+    job = bench_cavlc_decode_job(coder->context, m);
     return (struct bench_job){&job, &job.shape.workspace};
 }
 
-static struct bench_coder coder_of(const struct cavlc_run *run)
+struct bench_coder bench_cavlc_coder(const struct cavlc_run *run)
 {
     static const struct bench_memory none;
     const struct bench_coefficients *l = run->coefficients;
-    const struct tsr_cavlc_job shape = shape_of(l, &none);
+    const struct tsr_cavlc_job shape = bench_cavlc_job(run, &none);
     const size_t macroblocks = l->blocks / TSR_MB_BLOCKS, bytes = coefficient_bytes(l);
     const size_t offset_bytes = tsr_cavlc_units(&shape) * sizeof *run->unit_offsets;
     struct bench_coder coder = {.encode_job = encode_job, .decode_job = decode_job, .context = run};
@@ -109,12 +110,13 @@ static void encode_span(const void *context, unsigned index, struct bench_part *
 {
     const struct cavlc_run *run = context;
     struct tsr_cavlc_job job = job_of_span(run, &run->span[index]);
+    int rows;
     part->bits = 0;
     part->string = bench_take(ON_HOST, tsr_cavlc_bound(&job) + 16);
     job.out = part->string;
     job.bits = &part->bits;
     job.unit_offsets = run->unit_offsets + run->span[index].first;
-    if (bench_run_alone(run->encode_row, (struct bench_job){&job, &job.workspace}) != 0) part->bits = 0;
+    if (bench_run_alone(tsr_cavlc_encoders(&rows)[0], (struct bench_job){&job, &job.workspace}) != 0) part->bits = 0;
     if ((part->bits + 7) / 8 > tsr_cavlc_bound(&job)) bench_stop(TSR_ERROR_INTERNAL, "a reference is too long");
 }
 
@@ -122,6 +124,7 @@ static bool span_decodes(const void *context, unsigned index, const struct bench
 {
     const struct cavlc_run *run = context;
     uint32_t error = 1;
+    int rows;
     struct tsr_cavlc_decode_job job = {.shape = job_of_span(run, &run->span[index]),
                                        .in = part->string,
                                        .bits = part->bits,
@@ -130,7 +133,8 @@ static bool span_decodes(const void *context, unsigned index, const struct bench
     const size_t bytes = (size_t)job.shape.blocks * 16 * sizeof *job.coefficients;
     job.coefficients = bench_take(ON_HOST, bytes + 16);
     memset(job.coefficients, 0x55, bytes); /* the memory may hold the right result already */
-    const bool runs = bench_run_alone(run->decode_row, (struct bench_job){&job, &job.shape.workspace}) == 0;
+    const struct tsr_kernel_row *row = tsr_cavlc_decoders(&rows)[0];
+    const bool runs = bench_run_alone(row, (struct bench_job){&job, &job.shape.workspace}) == 0;
     const bool same = runs && error == 0 && memcmp(job.coefficients, job.shape.coefficients, bytes) == 0;
     bench_give(ON_HOST, job.coefficients);
     return same;
@@ -149,8 +153,7 @@ static unsigned find_spans(struct cavlc_run *run)
     return count;
 }
 
-/* Makes the reference. Returns whether it decodes to the coefficients. */
-static bool make_reference(struct bench *bench, struct cavlc_run *run)
+bool bench_make_cavlc(struct bench *bench, struct cavlc_run *run)
 {
     const uint32_t units = run->coefficients->mb_rows * run->coefficients->frames;
     struct bench_parts parts = {.context = run, .encode = encode_span, .decodes = span_decodes};
@@ -169,9 +172,13 @@ static bool make_reference(struct bench *bench, struct cavlc_run *run)
     return proven;
 }
 
-/* The first frames, for the CPU's rows. Their string is the beginning of the whole string. coefficients: gets those of
- * these frames. */
-static struct cavlc_run beginning_of(const struct cavlc_run *run, struct bench_coefficients *coefficients)
+void bench_free_cavlc(struct cavlc_run *run)
+{
+    bench_give(ON_HOST, run->string);
+    bench_give(ON_HOST, run->unit_offsets);
+}
+
+struct cavlc_run bench_begin_cavlc(const struct cavlc_run *run, struct bench_coefficients *coefficients)
 {
     const struct bench_coefficients *all = run->coefficients;
     const size_t frame_bytes = coefficient_bytes(all) / all->frames;
@@ -214,47 +221,49 @@ static void describe(struct bench_workload *workload, const struct cavlc_run *ru
 
 static struct bench_workload workload; /* too large for the stack */
 
-/* over_formats: the plot has a group of bars for each format instead of a line over QP. */
 static void run_pictures(struct bench *bench, const struct bench_pictures *pictures, int qp, bool over_formats)
 {
     struct bench_coefficients coefficients = bench_make_coefficients(bench, pictures, qp);
     struct cavlc_run run = {.coefficients = &coefficients};
     char panel[PLOT_TEXT];
-    memset(&workload, 0, sizeof workload);
-    snprintf(workload.name, sizeof workload.name, "cavlc: %.80s, %u x %u, %u frame%s, QP %d", pictures->name,
-             pictures->columns, pictures->rows, pictures->frames, plural(pictures->frames), qp);
-    if (over_formats)
-        snprintf(panel, sizeof panel, "at QP %d", qp);
-    else
-        snprintf(panel, sizeof panel, "over QP, %.60s", pictures->name);
-    workload.panel = panel;
-    workload.x_label = over_formats ? NULL : "QP";
-    workload.group = pictures->name;
-    workload.x = qp;
-    struct bench_coder coder = coder_of(&run);
+    bench_name_workload(&workload, "cavlc", pictures, qp, over_formats, panel);
+    struct bench_coder coder = bench_cavlc_coder(&run);
     workload.in_bytes = coder.in_bytes;
     if (bench_has_room(bench, &workload, &coder)) {
-        run.encode_row = coder.encoder[0];
-        run.decode_row = coder.decoder[0];
         bench_find_limits(bench, &workload, false);
-        const bool proven = make_reference(bench, &run);
-        coder = coder_of(&run);
+        const bool proven = bench_make_cavlc(bench, &run);
+        coder = bench_cavlc_coder(&run);
         workload.out_bytes = coder.out_bytes;
         struct bench_coefficients first_coefficients;
-        const struct cavlc_run part = beginning_of(&run, &first_coefficients);
-        const struct bench_coder beginning = coder_of(&part);
+        const struct cavlc_run part = bench_begin_cavlc(&run, &first_coefficients);
+        const struct bench_coder beginning = bench_cavlc_coder(&part);
         bench_run_coders(bench, &workload, &beginning, &coder, proven);
         const struct bench_coefficient_statistics statistics = bench_count_coefficients(bench, &coefficients);
         describe(&workload, &run, &statistics, qp);
         bench_report(bench, &workload);
         bench_give(ON_HOST, part.string);
-        bench_give(ON_HOST, run.string);
-        bench_give(ON_HOST, run.unit_offsets);
+        bench_free_cavlc(&run);
     }
     bench_free_coefficients(&coefficients);
 }
 
 /* ---- Workloads ----------------------------------------------------------------------------------------------- */
+
+void bench_name_workload(struct bench_workload *named, const char *family, const struct bench_pictures *pictures,
+                         int qp, bool over_formats, char *panel)
+{
+    memset(named, 0, sizeof *named);
+    snprintf(named->name, sizeof named->name, "%s: %.80s, %u x %u, %u frame%s, QP %d", family, pictures->name,
+             pictures->columns, pictures->rows, pictures->frames, plural(pictures->frames), qp);
+    if (over_formats)
+        snprintf(panel, PLOT_TEXT, "at QP %d", qp);
+    else
+        snprintf(panel, PLOT_TEXT, "over QP, %.60s", pictures->name);
+    named->panel = panel;
+    named->x_label = over_formats ? NULL : "QP";
+    named->group = pictures->name;
+    named->x = qp;
+}
 
 static const struct format {
     const char *name;
@@ -274,17 +283,18 @@ static int qps_of(const struct bench *bench, int qps[QP_LIST_LIMIT])
     const int count = o->qp_count ? o->qp_count : short_run ? 2 : 6;
     for (int i = 0; i < count; i++) {
         if (o->qp_count && (o->qp[i] < 0 || o->qp[i] % TSR_QP_UNIT != 0))
-            bench_stop(TSR_ERROR_USAGE, "cavlc wants whole --qp, 0 to 51");
+            bench_stop(TSR_ERROR_USAGE, "%s wants whole --qp, 0 to 51", bench->family);
         qps[i] = o->qp_count ? o->qp[i] / TSR_QP_UNIT : short_run ? quick[i] : usual[i];
     }
     return count;
 }
 
-static void run_format(struct bench *bench, const struct format *format, const int *qps, int count, bool over_formats)
+static void run_format(struct bench *bench, const struct format *format, const int *qps, int count, bool over_formats,
+                       bench_on_pictures *run)
 {
     const uint32_t frames = bench->options->quick ? 2 : format->frames;
     struct bench_pictures pictures = bench_draw(bench, format->name, format->columns, format->rows, frames);
-    for (int i = 0; i < count; i++) run_pictures(bench, &pictures, qps[i], over_formats);
+    for (int i = 0; i < count; i++) run(bench, &pictures, qps[i], over_formats);
     bench_free_pictures(&pictures);
 }
 
@@ -295,35 +305,40 @@ static const struct format *format_named(const char *name, size_t length)
     bench_stop(TSR_ERROR_USAGE, "--formats wants qcif, cif, 720p, 1080p, 4k, not '%.*s'", (int)length, name);
 }
 
-static void run_files(struct bench *bench, const int *qps, int count)
+static void run_files(struct bench *bench, const int *qps, int count, bench_on_pictures *run)
 {
     int files;
     struct bench_pictures *pictures = bench_read_files(bench->options, &files);
     for (int i = 0; i < files; i++) {
-        for (int q = 0; q < count; q++) run_pictures(bench, &pictures[i], qps[q], false);
+        for (int q = 0; q < count; q++) run(bench, &pictures[i], qps[q], false);
         bench_free_pictures(&pictures[i]);
     }
     free(pictures);
 }
 
-void bench_cavlc(struct bench *bench)
+void bench_each_pictures(struct bench *bench, bench_on_pictures *run)
 {
     const struct bench_options *o = bench->options;
     int qps[QP_LIST_LIMIT];
     const int count = qps_of(bench, qps);
     if (o->takes_files) {
-        run_files(bench, qps, count);
+        run_files(bench, qps, count, run);
     } else if (o->formats) {
         for (const char *name = o->formats; name;) {
             const size_t length = strcspn(name, ",");
-            run_format(bench, format_named(name, length), qps, count, false);
+            run_format(bench, format_named(name, length), qps, count, false, run);
             name = name[length] ? name + length + 1 : NULL;
         }
     } else if (o->quick) {
-        run_format(bench, &formats[0], qps, count, false);
+        run_format(bench, &formats[0], qps, count, false, run);
     } else {
         static const int usual = 20;
-        run_format(bench, format_named("1080p", 5), qps, count, false);
-        for (int i = 0; i < FORMATS && !o->qp_count; i++) run_format(bench, &formats[i], &usual, 1, true);
+        run_format(bench, format_named("1080p", 5), qps, count, false, run);
+        for (int i = 0; i < FORMATS && !o->qp_count; i++) run_format(bench, &formats[i], &usual, 1, true, run);
     }
+}
+
+void bench_cavlc(struct bench *bench)
+{
+    bench_each_pictures(bench, run_pictures);
 }

@@ -50,38 +50,64 @@ static bool is_smooth(const struct bench_pictures *p, uint32_t frame, int x, int
     return deviation < SMOOTH;
 }
 
-static void code_block(int32_t block[16], int qp, int rounding, bool without_dc, int16_t *coefficients)
-{
-    tsr_core_forward(block);
-    for (int i = 0; i < 16; i++) {
-        const int32_t coefficient = tsr_quantise(block[i], qp * TSR_QP_UNIT, tsr_norm_class(i / 4, i % 4), rounding);
-        coefficients[i] = (int16_t)tsr_max(-TSR_CAVLC_PAPER_LIMIT, tsr_min(TSR_CAVLC_PAPER_LIMIT, coefficient));
-    }
-    if (without_dc) coefficients[0] = 0;
-}
+/* How a macroblock is predicted. */
+struct prediction {
+    uint32_t frame;
+    int left, top, miss; /* miss: samples that the search is wrong by */
+    bool intra, smooth;
+    int mean; /* smooth: of the samples around the macroblock */
+};
 
-static void code_macroblock(const struct making *m, uint32_t frame, uint32_t mb_row, uint32_t mb_column)
+static struct prediction predict(const struct making *m, size_t mb)
 {
     const struct bench_pictures *p = m->pictures;
-    const size_t mb = ((size_t)frame * m->coefficients->mb_rows + mb_row) * m->coefficients->mb_columns + mb_column;
+    const struct bench_coefficients *c = m->coefficients;
     const uint64_t chance = bench_random(6, mb);
-    const int left = (int)mb_column * MB_SIDE, top = (int)mb_row * MB_SIDE;
-    const bool intra = frame == 0 || !p->moves || chance % 10 == 0;
-    const bool smooth = intra && is_smooth(p, frame, left, top);
-    const int miss = chance / 16 % 3 == 0;
-    const int whole = smooth ? mean_around(p, frame, left, top, MB_SIDE) : 0;
-    m->coefficients->mb_flags[mb] = smooth ? TSR_MB_INTRA16X16 : 0;
+    struct prediction prediction = {.frame = (uint32_t)(mb / c->mb_columns / c->mb_rows),
+                                    .left = (int)(mb % c->mb_columns) * MB_SIDE,
+                                    .top = (int)(mb / c->mb_columns % c->mb_rows) * MB_SIDE,
+                                    .miss = chance / 16 % 3 == 0};
+    prediction.intra = prediction.frame == 0 || !p->moves || chance % 10 == 0;
+    prediction.smooth = prediction.intra && is_smooth(p, prediction.frame, prediction.left, prediction.top);
+    if (prediction.smooth) prediction.mean = mean_around(p, prediction.frame, prediction.left, prediction.top, MB_SIDE);
+    return prediction;
+}
+
+/* What remains of block b of a macroblock's samples. */
+static void residual_of(const struct making *m, const struct prediction *prediction, int b, int32_t block[16])
+{
+    const struct bench_pictures *p = m->pictures;
+    const uint32_t frame = prediction->frame;
+    const int x = prediction->left + b % 4 * 4, y = prediction->top + b / 4 * 4;
+    const int around = prediction->smooth ? prediction->mean : prediction->intra ? mean_around(p, frame, x, y, 4) : 0;
+    for (int i = 0; i < 16; i++) {
+        const int u = x + i % 4, v = y + i / 4;
+        block[i] = sample(p, frame, u, v) -
+                   (prediction->intra ? around : sample(p, frame - 1, u + 2 + prediction->miss, v + 1));
+    }
+}
+
+static int16_t quantise(const struct making *m, const struct prediction *prediction, int32_t value, int place)
+{
+    const int rounding = prediction->intra ? TSR_ROUND_AC : ROUND_INTER;
+    const int32_t coefficient =
+        tsr_quantise(value, m->qp * TSR_QP_UNIT, tsr_norm_class(place / 4, place % 4), rounding);
+    return (int16_t)tsr_max(-TSR_CAVLC_PAPER_LIMIT, tsr_min(TSR_CAVLC_PAPER_LIMIT, coefficient));
+}
+
+static void code_macroblock(const struct making *m, size_t mb)
+{
+    const struct prediction prediction = predict(m, mb);
+    const uint32_t mb_row = (uint32_t)(mb / m->coefficients->mb_columns % m->coefficients->mb_rows);
+    m->coefficients->mb_flags[mb] = prediction.smooth ? TSR_MB_INTRA16X16 : 0;
     m->coefficients->mb_slices[mb] = (uint16_t)(mb_row * SLICES / m->coefficients->mb_rows);
     for (int b = 0; b < TSR_MB_BLOCKS; b++) {
-        const int x = left + b % 4 * 4, y = top + b / 4 * 4;
-        const int around = smooth ? whole : intra ? mean_around(p, frame, x, y, 4) : 0;
+        int16_t *coefficients = m->coefficients->values + (mb * TSR_MB_BLOCKS + (size_t)b) * 16;
         int32_t block[16];
-        for (int i = 0; i < 16; i++) {
-            const int u = x + i % 4, v = y + i / 4;
-            block[i] = sample(p, frame, u, v) - (intra ? around : sample(p, frame - 1, u + 2 + miss, v + 1));
-        }
-        code_block(block, m->qp, intra ? TSR_ROUND_AC : ROUND_INTER, smooth,
-                   m->coefficients->values + (mb * TSR_MB_BLOCKS + (size_t)b) * 16);
+        residual_of(m, &prediction, b, block);
+        tsr_core_forward(block);
+        for (int i = 0; i < 16; i++) coefficients[i] = quantise(m, &prediction, block[i], i);
+        if (prediction.smooth) coefficients[0] = 0;
     }
 }
 
@@ -89,7 +115,7 @@ static void code_row(void *context, unsigned index)
 {
     const struct making *m = context;
     for (uint32_t column = 0; column < m->coefficients->mb_columns; column++)
-        code_macroblock(m, index / m->coefficients->mb_rows, index % m->coefficients->mb_rows, column);
+        code_macroblock(m, (size_t)index * m->coefficients->mb_columns + column);
 }
 
 struct bench_coefficients bench_make_coefficients(struct bench *bench, const struct bench_pictures *pictures, int qp)
@@ -112,6 +138,78 @@ void bench_free_coefficients(struct bench_coefficients *coefficients)
     bench_give(ON_HOST, coefficients->values);
     bench_give(ON_HOST, coefficients->mb_flags);
     bench_give(ON_HOST, coefficients->mb_slices);
+}
+
+/* ---- Distortion ------------------------------------------------------------------------------------------------- */
+
+struct distorting {
+    struct making making;
+    const int16_t *marked;
+    struct bench_distortion *row;
+};
+
+static void to_samples(const struct distorting *d, const int16_t *coefficients, int32_t samples[16])
+{
+    int64_t scaled[16];
+    for (int i = 0; i < 16; i++)
+        scaled[i] = tsr_dequantise(coefficients[i], d->making.qp * TSR_QP_UNIT, tsr_norm_class(i / 4, i % 4));
+    tsr_core_inverse(scaled, samples);
+}
+
+static double squared(const int32_t *a, const int32_t *b)
+{
+    double sum = 0;
+    for (int i = 0; i < 16; i++) sum += (double)(a[i] - b[i]) * (a[i] - b[i]);
+    return sum;
+}
+
+static void distort_block(const struct distorting *d, const struct prediction *prediction, size_t block,
+                          struct bench_distortion *sum)
+{
+    int16_t values[16], marked_values[16];
+    int32_t residual[16], transformed[16], plain[16], marked[16];
+    residual_of(&d->making, prediction, (int)(block % TSR_MB_BLOCKS), residual);
+    memcpy(values, d->making.coefficients->values + block * 16, sizeof values);
+    memcpy(marked_values, d->marked + block * 16, sizeof marked_values);
+    if (prediction->smooth) { /* the DC, which is coded elsewhere */
+        memcpy(transformed, residual, sizeof transformed);
+        tsr_core_forward(transformed);
+        values[0] = marked_values[0] = quantise(&d->making, prediction, transformed[0], 0);
+    }
+    to_samples(d, values, plain);
+    to_samples(d, marked_values, marked);
+    sum->plain += squared(plain, residual);
+    sum->marked += squared(marked, residual);
+    sum->between += squared(marked, plain);
+}
+
+static void distort_row(void *context, unsigned index)
+{
+    const struct distorting *d = context;
+    const size_t columns = d->making.coefficients->mb_columns;
+    for (size_t mb = index * columns; mb < (index + 1) * columns; mb++) {
+        const struct prediction prediction = predict(&d->making, mb);
+        for (size_t b = 0; b < TSR_MB_BLOCKS; b++)
+            distort_block(d, &prediction, mb * TSR_MB_BLOCKS + b, &d->row[index]);
+    }
+}
+
+struct bench_distortion bench_find_distortion(struct bench *bench, const struct bench_pictures *pictures, int qp,
+                                              struct bench_coefficients *coefficients, const int16_t *marked)
+{
+    struct bench_distortion sum = {0, 0, 0};
+    const unsigned rows = coefficients->mb_rows * coefficients->frames;
+    const double samples = 16.0 * coefficients->blocks;
+    struct distorting d = {{pictures, coefficients, qp}, marked, bench_take(ON_HOST, rows * sizeof *d.row)};
+    memset(d.row, 0, rows * sizeof *d.row);
+    tsr_pool_run(bench->pool, distort_row, &d, rows);
+    for (unsigned i = 0; i < rows; i++) {
+        sum.plain += d.row[i].plain / samples;
+        sum.marked += d.row[i].marked / samples;
+        sum.between += d.row[i].between / samples;
+    }
+    bench_give(ON_HOST, d.row);
+    return sum;
 }
 
 /* ---- Statistics ------------------------------------------------------------------------------------------------- */

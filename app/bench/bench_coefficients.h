@@ -17,6 +17,16 @@ struct bench_coefficients {
 struct bench_coefficients bench_make_coefficients(struct bench *bench, const struct bench_pictures *pictures, int qp);
 void bench_free_coefficients(struct bench_coefficients *coefficients);
 
+/* Mean squared errors of samples: of the decoded picture, of the picture that is decoded from marked coefficients, and
+ * of these two from each other. Predictions are those of bench_make_coefficients, from the original. So an error stays
+ * in its block; in a decoder it would drift into all that is predicted from the block. */
+struct bench_distortion {
+    double plain, marked, between;
+};
+/* marked: as many values as the coefficients of the pictures at the QP. */
+struct bench_distortion bench_find_distortion(struct bench *bench, const struct bench_pictures *pictures, int qp,
+                                              struct bench_coefficients *coefficients, const int16_t *marked);
+
 /* Statistics of the symbols and tables that coefficients need. */
 struct bench_coefficient_statistics {
     double tables[4];          /* share of blocks by table of coeff_token: nC 0-1, 2-3, 4-7, 8 and more */

@@ -35,8 +35,8 @@ static const struct option_row table[] = {
     {LONG_SIZES, "sizes", "MIB,...", BENCH, "vle, rle, engine, limits: sizes of the input"},
     {LONG_ENTROPIES, "entropies", "BITS,...", BENCH, "vle: entropies of the input, 0 to 8 bits a byte"},
     {LONG_RUNS, "runs", "MEAN,...", BENCH, "rle: mean lengths of runs"},
-    {LONG_QP, "qp", "QP,...", BENCH, "cavlc, engine: steps, 0 to 51"},
-    {LONG_FORMATS, "formats", "NAME,...", BENCH, "cavlc: pictures among qcif, cif, 720p, 1080p, 4k"},
+    {LONG_QP, "qp", "QP,...", BENCH, "cavlc, hiding, engine: steps, 0 to 51"},
+    {LONG_FORMATS, "formats", "NAME,...", BENCH, "cavlc, hiding: pictures among qcif, cif, 720p, 1080p, 4k"},
     {LONG_POLICIES, "policies", NULL, BENCH, "every launch policy of every row; default: the best"},
     {LONG_REPEAT, "repeat", "N", BENCH, "timed runs, of which the median counts; default: 10"},
     {LONG_QUICK, "quick", NULL, BENCH, "tiny inputs: all outputs are checked, no figure counts"},
@@ -53,7 +53,7 @@ enum { ROWS = sizeof table / sizeof table[0] };
 
 static void print_help(void)
 {
-    printf("usage: tessera-bench [OPTION...] vle|rle|cavlc|engine|limits [--files F...]\n"
+    printf("usage: tessera-bench [OPTION...] vle|rle|cavlc|hiding|engine|limits [--files F...]\n"
            "time the papers' kernels and ours on one family's workloads, and prove every output\n\n");
     print_option_rows(table, ROWS, BENCH);
 }

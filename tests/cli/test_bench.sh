@@ -34,7 +34,7 @@ all_right()
 run 0 "$BENCH" --help
 diff "$expected/bench_help.txt" "$out" || bad "another help"
 
-for family in vle rle cavlc; do
+for family in vle rle cavlc hiding; do
     run 0 "$BENCH" $family --quick
     grep -q 'measurements, all outputs right$' "$out" || bad "$family: no last line"
     grep -q '  encode  CPU' "$out" || bad "$family: no CPU row"
@@ -134,7 +134,7 @@ if [ -x "$FAULTY" ]; then
             run 1 "$FAULTY" $family --quick --json
             fields output | grep -q '^wrong$' || bad "$family, $fault: not in JSON"
         done
-        run 1 "$FAULTY" cavlc --quick
+        for family in cavlc hiding; do run 1 "$FAULTY" $family --quick; done
         [ "$gpu" != emulated ] || continue
         run 1 "$FAULTY" vle --repeat 1 --sizes 1.2 --entropies 2
         run 1 "$FAULTY" rle --repeat 1 --sizes 1.2 --runs 2

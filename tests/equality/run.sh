@@ -11,7 +11,7 @@
 #   BUILD                folder of the build                      build-gpu
 #   TESSERA_COMMIT       the commit that is tested                git describe
 #   TSR_BENCH_FILES      images or Y4M to benchmark on as well    none
-#   TSR_BENCH_FAMILIES   the families to benchmark                vle rle cavlc engine limits
+#   TSR_BENCH_FAMILIES   the families to benchmark                vle rle cavlc hiding engine limits
 #   TSR_SAME_FILES       folders whose files both engines encode  a generated set
 #   TSR_SAME             codings of them: some, or all 104        some
 #   TSR_MUTANTS          mutants of files of each kind, path, coder and mutation       10
@@ -177,7 +177,7 @@ bench_one()
 run_bench()
 {
     status=0 names=
-    families=${TSR_BENCH_FAMILIES:-vle rle cavlc engine limits}
+    families=${TSR_BENCH_FAMILIES:-vle rle cavlc hiding engine limits}
     for family in $families; do
         # shellcheck disable=SC2086 # words
         bench_one "$family" 240 "$family" ${TSR_BENCH_WORDS:-}
