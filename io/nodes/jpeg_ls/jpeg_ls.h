@@ -49,8 +49,6 @@ static inline bool tsr_jpeg_ls_is_complete(const struct tsr_jpeg_ls_headers *hea
 
 /* ---- Rows of the raster (jpeg_ls_rows.c) ----------------------------------------------------------------- */
 
-void tsr_jpeg_ls_store_row(const struct tsr_image *image, uint8_t *raster, int component, uint32_t y,
-                           const uint16_t *row);
 /* Samples as the colour transform has them. False: a sample is above maximum. */
 bool tsr_jpeg_ls_load_row(const struct tsr_image *image, const uint8_t *raster,
                           const struct tsr_jpeg_ls_headers *headers, int component, uint32_t y, uint16_t *row);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "io/nodes/jpeg_lossless/jpeg_lossless.h"
+#include "io/nodes/rows.h"
 
 enum { SOF55 = 0xf7, SAMPLES_IN_TURN = 2, CODE_BITS = 16 };
 
@@ -143,20 +144,6 @@ static void make_table(const uint64_t found[TSR_JPEG_CATEGORIES], struct tsr_jpe
 
 /* ---- Lossless JPEG --------------------------------------------------------------------------------------- */
 
-static void load_row(const struct tsr_image *image, const uint8_t *raster, uint32_t row, uint16_t *samples)
-{
-    const size_t n = image->components, columns = image->columns;
-    for (size_t c = 0; c < n; c++) {
-        const size_t step = image->planar ? 1 : n,
-                     first = image->planar ? (c * image->rows + row) * columns : row * columns * n + c;
-        for (size_t x = 0; x < columns; x++) {
-            const size_t at = first + x * step;
-            samples[x * n + c] =
-                (uint16_t)(image->bits_allocated == 8 ? raster[at] : raster[2 * at] | raster[2 * at + 1] << 8);
-        }
-    }
-}
-
 /* How many differences of each category each component has. */
 static enum tsr_status count_categories(const struct tsr_image *image, const uint8_t *raster, int bits,
                                         uint64_t found[][TSR_JPEG_CATEGORIES], struct tsr_error *error)
@@ -173,7 +160,8 @@ static enum tsr_status count_categories(const struct tsr_image *image, const uin
         uint16_t *const now = samples + y % 2 * width;
         const struct tsr_jpeg_row row = {
             1, image->components, 1 << (bits - 1), image->columns, y > 0 ? samples + (y + 1) % 2 * width : NULL, now};
-        load_row(image, raster, y, now);
+        for (int c = 0; c < image->components; c++)
+            tsr_row_load(&(struct tsr_raster_row){image, c, y, image->components, 0}, raster, now + c);
         tsr_jpeg_predict_differences(&row, TSR_JPEG_MODULO, differences);
         for (size_t i = 0; i < width; i++) found[i % image->components][tsr_bit_width((uint32_t)abs(differences[i]))]++;
     }
