@@ -358,7 +358,7 @@ static bool read_blocks(struct scan_reader *s)
     for (size_t y = 0; y < scan->down; y++)
         for (size_t x = 0; x < scan->across; x++, mcu++) {
             if (jpeg->interval && left-- == 0) {
-                if (!end_interval(s, 0xd0 + (unsigned)((mcu / jpeg->interval - 1) & 7))) return false;
+                if (!end_interval(s, TSR_JPEG_RST0 + (unsigned)((mcu / jpeg->interval - 1) & 7))) return false;
                 s->reader.at += 2;
                 left = jpeg->interval - 1;
             }

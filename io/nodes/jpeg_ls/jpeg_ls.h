@@ -2,6 +2,7 @@
 #ifndef TSR_IO_NODES_JPEG_LS_JPEG_LS_H
 #define TSR_IO_NODES_JPEG_LS_JPEG_LS_H
 
+#include "io/nodes/jpeg_markers.h"
 #include "io/nodes/node.h"
 
 enum { TSR_JPEG_LS_COMPONENTS = 4 };

@@ -6,7 +6,7 @@
 #include "io/nodes/jpeg_lossless/jpeg_lossless.h"
 #include "io/nodes/rows.h"
 
-enum { SOF55 = 0xf7, SAMPLES_IN_TURN = 2, CODE_BITS = 16 };
+enum { SAMPLES_IN_TURN = 2, CODE_BITS = 16 };
 
 /* ---- RLE ------------------------------------------------------------------------------------------------- */
 
@@ -71,7 +71,7 @@ enum tsr_status tsr_new_jpeg_ls(const struct tsr_image *image, int bits, struct 
     const uint32_t headers = 2 + 10 + 3u * image->components + 8 + 2u * image->components;
     TSR_TRY(tsr_bytes_put_varint(residue, headers, error));
     TSR_TRY(put_segment(residue, TSR_JPEG_SOI, 0, error));
-    TSR_TRY(put_frame(residue, SOF55, image, bits, error));
+    TSR_TRY(put_frame(residue, TSR_JPEG_SOF55, image, bits, error));
     TSR_TRY(put_scan(residue, image, false, scan, error));
     TSR_TRY(tsr_bytes_put_varint(residue, 0, error)); /* the interval ends as it should */
     return tsr_bytes_put_varint(residue, 0, error);   /* EOI; the file pads its fragment */
