@@ -28,6 +28,7 @@ struct estimate {
     uint32_t repeat[REPEATS];
     struct bit start[1 << 15], which[1 << 13], full[64], number[2][64];
     double bits[PARTS];
+    size_t strays; /* offsets that are none of the candidates */
 };
 
 static void code(struct estimate *e, struct bit *bit, int value, int part)
@@ -93,6 +94,7 @@ static void step(struct estimate *e, size_t at, const ZSTD_Sequence *sequence, u
         e->which + (length[0] | length[3] << 3 | length[4] << 6 | (uint32_t)(literal == 0) << 9) * 8;
     for (int i = 2, node = 1; i >= 0; node = node * 2 + (int)(which >> i & 1), i--)
         code(e, bits + node, which >> i & 1, OFFSET);
+    e->strays += which == CANDIDATES;
     if (which == CANDIDATES) code_number(e, e->number[0], sequence->offset, OFFSET);
     const size_t all = length_of(e, at, sequence->offset);
     code(e, e->full + which * 8 + bin(all), all == sequence->matchLength, LENGTH);
@@ -137,9 +139,10 @@ int main(int argc, char **argv)
         sequences += matched > 0;
     }
     if (at != size) return fprintf(stderr, "the sequences are of %zu bytes, not %zu\n", at, size), 2;
-    printf("%s -%d: plain %zu, zst %zu, %zu sequences; decisions %.0f (starts %.0f, offsets %.0f, lengths %.0f), "
+    printf("%s -%d: plain %zu, zst %zu, %zu sequences, %zu strays; decisions %.0f (starts %.0f, offsets %.0f, lengths "
+           "%.0f), "
            "tables %zu\n",
-           argv[1], level, size, compressed, sequences, (e->bits[0] + e->bits[1] + e->bits[2]) / 8, e->bits[0] / 8,
-           e->bits[1] / 8, e->bits[2] / 8, blocks * TABLES);
+           argv[1], level, size, compressed, sequences, e->strays, (e->bits[0] + e->bits[1] + e->bits[2]) / 8,
+           e->bits[0] / 8, e->bits[1] / 8, e->bits[2] / 8, blocks * TABLES);
     return 0;
 }
