@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "io/bytes/cursor.h"
-#include "io/nodes/rows.h"
+#include "io/nodes/raster_rows.h"
 
 enum { WHOLE_FLAG = 1, ZEROS_FLAG = 2 };   /* of a scan in the residue */
 enum { TAIL_DEFAULT = 0, TAIL_BYTES = 1 }; /* of the end of the residue */

@@ -5,7 +5,7 @@
  * read more than two codes after its end. */
 #include "jpeg_ls_scan.h"
 
-#include "io/nodes/rows.h"
+#include "io/nodes/raster_rows.h"
 
 struct bits {
     const uint8_t *bytes;

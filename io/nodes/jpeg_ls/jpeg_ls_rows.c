@@ -1,7 +1,7 @@
 /* Rows of a raster as numbers, and HP's colour transforms. JPEG_LS.md 3. */
 #include "jpeg_ls.h"
 
-#include "io/nodes/rows.h"
+#include "io/nodes/raster_rows.h"
 
 /* Returns the largest sample. */
 static uint32_t get_row(const struct tsr_image *image, const uint8_t *raster, int component, uint32_t y, uint16_t *row)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "io/nodes/jpeg_lossless/jpeg_lossless.h"
-#include "io/nodes/rows.h"
+#include "io/nodes/raster_rows.h"
 
 enum { SAMPLES_IN_TURN = 2, CODE_BITS = 16 };
 

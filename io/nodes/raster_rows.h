@@ -1,6 +1,6 @@
 /* Rows of a raster of 8 or 16 bits, component by component, as numbers: what the nodes of JPEG and JPEG-LS share. */
-#ifndef TSR_IO_NODES_ROWS_H
-#define TSR_IO_NODES_ROWS_H
+#ifndef TSR_IO_NODES_RASTER_ROWS_H
+#define TSR_IO_NODES_RASTER_ROWS_H
 
 #include "transform/image.h"
 

@@ -1,5 +1,5 @@
-/* Rows of rasters as numbers; see rows.h. */
-#include "rows.h"
+/* Rows of rasters as numbers; see raster_rows.h. */
+#include "raster_rows.h"
 
 #include "transform/hd.h"
 
