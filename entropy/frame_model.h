@@ -83,15 +83,6 @@ struct tsr_frame_model {
     struct tsr_plane_model plane[TSR_PLANES_LIMIT];
 };
 
-/* Images that differ in nothing but the number of frames. */
-TSR_HD bool tsr_alike_images(const struct tsr_image *a, const struct tsr_image *b)
-{
-    return a->columns == b->columns && a->rows == b->rows && a->components == b->components &&
-           a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
-           a->is_signed == b->is_signed && a->planar == b->planar && a->big_endian == b->big_endian &&
-           a->swapped == b->swapped && a->exact_only == b->exact_only && a->stacked_rows == b->stacked_rows;
-}
-
 /* How an image's words become planes. */
 TSR_HD bool tsr_has_halves(const struct tsr_image *image)
 {

@@ -99,6 +99,16 @@ TSR_HD int32_t tsr_max(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
+TSR_HD uint64_t tsr_min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+TSR_HD uint64_t tsr_max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 TSR_HD int32_t tsr_abs(int32_t value)
 {
     return value < 0 ? -value : value;

@@ -61,6 +61,14 @@ void add_number(cJSON *object, const char *field, bool applies, double value)
         cJSON_AddNullToObject(object, field);
 }
 
+void add_truth(cJSON *object, const char *field, bool applies, bool value)
+{
+    if (applies)
+        cJSON_AddBoolToObject(object, field, value);
+    else
+        cJSON_AddNullToObject(object, field);
+}
+
 /* Characters that no reader sees stand in strings alone: there JSON may have them as their UTF-16 code units. Returns
  * the text, or one in its place, which is then freed; NULL: no memory. */
 static char *escape_hidden(char *text)

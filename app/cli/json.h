@@ -22,6 +22,9 @@ void print_json_joined(const char *first, cJSON *rest);
 /* A number, or null where it does not apply. */
 void add_number(cJSON *object, const char *field, bool applies, double value);
 
+/* Yes or no, or null where it does not apply. */
+void add_truth(cJSON *object, const char *field, bool applies, bool value);
+
 /* A copy of a text in UTF-8, with U+FFFD in the place of each byte that is not; *changed: there was one. To be freed;
  * NULL: no memory. */
 char *copy_as_utf8(const char *text, bool *changed);

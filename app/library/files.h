@@ -7,8 +7,6 @@
 #include "flow.h"
 #include "loss/figures.h"
 
-bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b);
-
 /* A report of which nothing is known yet. */
 void tsr_clear_report(struct tsr_report *report);
 

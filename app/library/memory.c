@@ -6,6 +6,7 @@
 #include "io/nodes/png/png_idat.h"
 #include "io/recipe/unit.h"
 #include "kernels/kept/kept_frames.h"
+#include "transform/hd.h"
 
 /* Memory that a batch of frames may take: its rasters and the engine's work space. */
 #define BATCH_BYTES ((size_t)192 << 20)
@@ -16,22 +17,12 @@ uint64_t tsr_region_memory(const struct tsr_image *image)
     return cells + (uint64_t)image->columns * image->rows;
 }
 
-static uint64_t less_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t more_of(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Bytes that a file's sections take in memory, to write it or to read it: a section has ten bytes at least, and what is
  * longer than the input is given up. */
 static uint64_t index_memory(const struct tsr_image *image, uint64_t input_bytes)
 {
     const uint64_t sections = image->frames * (tsr_most_tiles(image) + 1), most = (input_bytes + TSR_EXCESS_BYTES) / 10;
-    return less_of(sections, most) * TSR_SECTION_MEMORY;
+    return tsr_min_u64(sections, most) * TSR_SECTION_MEMORY;
 }
 
 /* Frames that are worked on at once, where one takes so many bytes: enough for all threads, within a bound of memory.
@@ -42,8 +33,8 @@ static uint32_t batch_frames(const struct tsr_engine *engine, const struct tsr_i
 {
     const size_t lot = tsr_files_memory(engine), free_bytes = lot > held ? (lot - (size_t)held) / 3 : 0;
     const size_t share = lot / (size_t)tsr_pool_threads(engine->pool), least = share < free_bytes ? share : free_bytes;
-    const uint64_t fit = less_of(least, BATCH_BYTES) / one, frames = less_of(fit, engine->frames_wanted);
-    return frames == 0 ? 1 : (uint32_t)less_of(frames, image->frames);
+    const uint64_t fit = tsr_min_u64(least, BATCH_BYTES) / one, frames = tsr_min_u64(fit, engine->frames_wanted);
+    return frames == 0 ? 1 : (uint32_t)tsr_min_u64(frames, image->frames);
 }
 
 /* ---- Bases (BASE.md) --------------------------------------------------------------------------------------------- */
@@ -150,16 +141,16 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
 uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_header *header,
                            const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
 {
-    uint64_t most = more_of(need->opening, memory_to_encode(engine, header, coding, need, input_bytes));
+    uint64_t most = tsr_max_u64(need->opening, memory_to_encode(engine, header, coding, need, input_bytes));
     /* Of sparse images lower efforts are tried (trials.c). A frame takes no more by them, but batches may be larger.
      */
     for (int effort = 1; header && !coding->lossy && effort < coding->effort; effort++) {
         struct tsr_coding lower = *coding;
         lower.effort = effort;
-        most = more_of(most, memory_to_encode(engine, header, &lower, need, input_bytes));
+        most = tsr_max_u64(most, memory_to_encode(engine, header, &lower, need, input_bytes));
         if (coding->coder != TSR_CODER_RANS) continue;
         lower.coder = TSR_CODER_HUFFMAN; /* if it was the effort that chose the coder */
-        most = more_of(most, memory_to_encode(engine, header, &lower, need, input_bytes));
+        most = tsr_max_u64(most, memory_to_encode(engine, header, &lower, need, input_bytes));
     }
     return most;
 }
@@ -210,7 +201,7 @@ static uint32_t hardest_tiles(const struct tsr_engine *engine, const struct tsr_
         last = tiles;
         const uint64_t bytes = engine->ops->decode_bound(engine, image, tiles, 1);
         if (is_first || bytes > most || (bytes == most && tiles > hardest)) hardest = tiles;
-        most = more_of(most, bytes);
+        most = tsr_max_u64(most, bytes);
         is_first = false;
     }
     return hardest;
@@ -235,7 +226,7 @@ static uint64_t batch_sections(const struct tsr_container_reader *reader, uint32
     for (uint32_t f = 0; f < frames; f++) {
         if (f % batch == 0) now = 0;
         now += tsr_container_frame_bytes(reader, f);
-        most = more_of(most, now);
+        most = tsr_max_u64(most, now);
     }
     return most;
 }
@@ -244,8 +235,9 @@ static uint64_t batch_sections(const struct tsr_container_reader *reader, uint32
  * after the only one is, or in between. */
 static uint64_t both(const struct tsr_image *image, const struct batch_memory *batch, const struct tsr_restoring *r)
 {
-    if (r->is_at_end) return r->held + more_of(batch->rasters + batch->space, r->work);
-    return r->held + batch->rasters + (image->frames == 1 ? more_of(batch->space, r->work) : batch->space + r->work);
+    if (r->is_at_end) return r->held + tsr_max_u64(batch->rasters + batch->space, r->work);
+    return r->held + batch->rasters +
+           (image->frames == 1 ? tsr_max_u64(batch->space, r->work) : batch->space + r->work);
 }
 
 uint64_t tsr_longest_unit(const struct tsr_container_reader *reader)
@@ -254,7 +246,7 @@ uint64_t tsr_longest_unit(const struct tsr_container_reader *reader)
     uint64_t longest = 0;
     if (!tsr_may_have_units(header) || tsr_container_units(reader) == 0) return 0;
     for (uint32_t f = 0; f < header->image.frames; f++)
-        if (tsr_container_is_unit(reader, f)) longest = more_of(longest, tsr_container_unit_bytes(reader, f));
+        if (tsr_container_is_unit(reader, f)) longest = tsr_max_u64(longest, tsr_container_unit_bytes(reader, f));
     return longest;
 }
 
@@ -287,13 +279,13 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
     const struct tsr_coding of_frames = header->patches.count > 0 ? tsr_without_loss(coding) : *coding;
     const uint32_t tiles = tsr_coded_tiles(&coded, &of_frames);
     const uint64_t whole = input_bytes + TSR_EXCESS_BYTES, raster = tsr_raster_bytes(image),
-                   blob = less_of(need->blob, TSR_BLOB_CHUNK), /* which is held twice */
+                   blob = tsr_min_u64(need->blob, TSR_BLOB_CHUNK), /* which is held twice */
         own = index_memory(image, input_bytes) + 2 * blob;
     const struct tsr_kept_ranges *const kept = tsr_kept_of(header, coding);
     engine = engine_for(engine, header);
     const uint32_t batch = decoding_batch(engine, header, kept, tiles, own);
     const uint64_t masks = kept->count > 0 ? tsr_mask_bound(image, kept, tiles) : 0,
-                   sections = less_of(whole, batch * (raster + masks + tiles * (uint64_t)64 + 64));
+                   sections = tsr_min_u64(whole, batch * (raster + masks + tiles * (uint64_t)64 + 64));
     struct tsr_header made = *header;
     made.exact &= !coding->lossy;
     const struct tsr_foreseen foreseen = {
@@ -307,5 +299,5 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
     const uint64_t bytes = own + both(image, &frames, &restoring) + unit_memory(header, need);
     if (!tsr_has_own_writer(&made)) return bytes + base_memory(engine, header, batch) + (header->has_base ? own : 0);
     const uint64_t limit = need->blob + raster + raster / 32; /* of the PNG, which is in memory then */
-    return more_of(bytes + limit, tsr_png_again_memory(&made, limit));
+    return tsr_max_u64(bytes + limit, tsr_png_again_memory(&made, limit));
 }

@@ -143,11 +143,6 @@ static uint64_t share_of_limit(uint64_t error, uint64_t limit)
     return limit == 0 ? (error > 0 ? UINT64_MAX >> 1 : 0) : (error << 20) / limit;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* The part of a level's floor of SSIM that an error takes over some samples; none: they have no SSIM. */
 static uint64_t share_of_ssim(const struct tsr_level *level, const struct tsr_ssim_sum *ssim, uint64_t none)
 {
@@ -158,8 +153,8 @@ static uint64_t share_of_ssim(const struct tsr_level *level, const struct tsr_ss
 static uint64_t share_of_floors(const struct tsr_level *level, uint32_t width, uint64_t samples, uint64_t squared_error,
                                 const struct tsr_ssim_sum *ssim, uint64_t *most_ssim)
 {
-    *most_ssim = larger(*most_ssim, share_of_ssim(level, ssim, 0));
-    return larger(*most_ssim, share_of_limit(squared_error, tsr_squared_error_limit(width, samples, level->psnr)));
+    *most_ssim = tsr_max_u64(*most_ssim, share_of_ssim(level, ssim, 0));
+    return tsr_max_u64(*most_ssim, share_of_limit(squared_error, tsr_squared_error_limit(width, samples, level->psnr)));
 }
 
 /* The largest share of a level's limits that an error takes: of all samples, of those in a window that is judged, and
@@ -179,13 +174,13 @@ static uint64_t share_of_level(const struct search *s, const struct tsr_differen
     for (uint32_t w = 0; w < s->source->windows.count; w++) {
         const uint32_t width = s->source->windows.window[w].values;
         if (!tsr_is_judged(found->window[w].samples, samples)) continue;
-        most = larger(most, share_of_floors(level, width, found->window[w].samples, found->window[w].squared_error,
-                                            &found->window[w].ssim, &most_ssim));
+        most = tsr_max_u64(most, share_of_floors(level, width, found->window[w].samples, found->window[w].squared_error,
+                                                 &found->window[w].ssim, &most_ssim));
         if (!has_window || width < narrowest) narrowest = width;
         has_window = true;
     }
-    const uint64_t error = found->max_error, bound = larger(1, (uint64_t)narrowest * level->error_percent / 100);
-    if (level->error_percent > 0) most = larger(most, share_of_limit(error * error, bound * bound));
+    const uint64_t error = found->max_error, bound = tsr_max_u64(1, (uint64_t)narrowest * level->error_percent / 100);
+    if (level->error_percent > 0) most = tsr_max_u64(most, share_of_limit(error * error, bound * bound));
     *ssim_decides = most_ssim == most;
     return most;
 }
@@ -247,10 +242,10 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
     result->measure = s->by_size    ? result->bytes
                       : s->by_level ? share_of_level(s, &encoded.difference, &result->ssim_decides)
                                     : proof.squared_error;
-    if (s->apart && !s->by_size) result->measure = larger(result->measure, measure_outside(s, &encoded));
+    if (s->apart && !s->by_size) result->measure = tsr_max_u64(result->measure, measure_outside(s, &encoded));
     const uint64_t own = s->by_level ? share_of_own(s, &encoded.own_window) : 0;
     if (own > result->measure) result->ssim_decides = false;
-    result->measure = larger(result->measure, own);
+    result->measure = tsr_max_u64(result->measure, own);
     tsr_output_close(output);
     s->tries++;
     if (s->by_psnr && status == TSR_OK)

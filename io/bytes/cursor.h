@@ -40,9 +40,18 @@ static inline uint32_t tsr_read_u32_be(const uint8_t *bytes)
 {
     return (uint32_t)tsr_read_u16_be(bytes) << 16 | tsr_read_u16_be(bytes + 2);
 }
+static inline uint64_t tsr_read_u64_be(const uint8_t *bytes)
+{
+    return (uint64_t)tsr_read_u32_be(bytes) << 32 | tsr_read_u32_be(bytes + 4);
+}
 static inline void tsr_put_u32_be(uint8_t *out, uint32_t value)
 {
     for (int i = 0; i < 4; i++) out[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+static inline void tsr_put_u64_be(uint8_t *out, uint64_t value)
+{
+    tsr_put_u32_be(out, (uint32_t)(value >> 32));
+    tsr_put_u32_be(out + 4, (uint32_t)value);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* How elements are encoded. The pixel data of GE's private syntax 1.2.840.113619.5.2 is big endian; its elements are
  * implicit little endian. */
@@ -55,6 +56,12 @@ static inline uint32_t tsr_dicom_tag(const uint8_t *bytes, bool big_endian)
 /* Whether two bytes are a VR; whether that VR has a length of four bytes after two spare bytes (PS3.5, 7.1.2). */
 bool tsr_dicom_is_vr(const uint8_t vr[2]);
 bool tsr_dicom_is_long_vr(const uint8_t vr[2]);
+
+/* Whether an element may have a VR: it has that one, or none. */
+static inline bool tsr_dicom_has_vr(const struct tsr_dicom_element *element, const char *vr)
+{
+    return element->vr[0] == '\0' || strcmp(element->vr, vr) == 0;
+}
 
 /* Whether the element of a tag holds the pixels of an image: whole numbers, or floating point numbers. */
 bool tsr_dicom_holds_pixels(uint32_t tag);

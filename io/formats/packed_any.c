@@ -57,7 +57,7 @@ static bool jpeg_at(const struct tsr_packed_file *p, size_t at, struct tsr_posit
     if (at >= position->jpegs_until || left < TSR_PACKED_STREAM || !tsr_begins_jpeg(p->file + at)) return false;
     const size_t bytes = end = tsr_jpeg_end(p->file + at, left, false, &stop), most = left < ENDLESS ? left : ENDLESS;
     if (bytes == 0) end = (stop < most ? next_jpeg(p->file, at + stop, at + most) : at + most) - at;
-    if (bytes == 0) position->in_vain += tsr_more_of(stop, end);
+    if (bytes == 0) position->in_vain += tsr_max_u64(stop, end);
     if (position->in_vain / IN_VAIN > p->size) position->jpegs_until = at;
     *found = (struct tsr_found){.start = at, .size = end, .kind = TSR_FOUND_JPEG, .has_end = bytes > 0};
     return end >= TSR_PACKED_STREAM;
@@ -110,8 +110,8 @@ static enum tsr_status add_streams(struct search *s, struct tsr_error *error)
         status = found.kind == TSR_FOUND_DEFLATE ? TSR_OK
                                                  : tsr_add_jpeg(p->file + found.start, (size_t)found.size, &one, error);
         if (!found.has_end && one.cost > ENDLESS_COST) continue;
-        s->jpeg.memory = tsr_more_of(s->jpeg.memory, one.memory);
-        s->jpeg.cost = tsr_more_of(s->jpeg.cost, one.cost);
+        s->jpeg.memory = tsr_max_u64(s->jpeg.memory, one.memory);
+        s->jpeg.cost = tsr_max_u64(s->jpeg.cost, one.cost);
     }
     position->at = position->in_vain = 0;
     if (status == TSR_ERROR_LIMIT) return status;
@@ -144,8 +144,8 @@ static enum tsr_status claim_streams(struct search *s, struct tsr_error *error)
     const uint64_t size = p->size, plain = s->lanes.position.left;
     uint64_t cost = tsr_jpeg_cost(size, s->jpeg.cost), bytes = tsr_jpeg_memory_of(p, s->jpeg.memory);
     if (plain > 0) {
-        cost = tsr_more_of(cost, tsr_deflate_cost(size, plain, plain));
-        bytes = tsr_more_of(bytes, tsr_deflate_memory_of(p, plain, plain));
+        cost = tsr_max_u64(cost, tsr_deflate_cost(size, plain, plain));
+        bytes = tsr_max_u64(bytes, tsr_deflate_memory_of(p, plain, plain));
     }
     return tsr_pack_claim(p, cost, bytes, 2 * size + plain, error);
 }

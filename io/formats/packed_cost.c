@@ -73,13 +73,13 @@ uint64_t tsr_deflate_cost(uint64_t size, uint64_t plain, uint64_t largest)
 {
     const uint64_t tokens = largest < TSR_DEFLATE_TOKENS ? largest : TSR_DEFLATE_TOKENS,
                    packing = 5 * size + 3 * plain + ((uint64_t)3 << 20) + 8 * tokens;
-    return tsr_more_of(packing, tsr_unpacking_cost(2 * largest + 2 * size, size, largest + size));
+    return tsr_max_u64(packing, tsr_unpacking_cost(2 * largest + 2 * size, size, largest + size));
 }
 
 uint64_t tsr_deflate_memory_of(const struct tsr_packed_file *p, uint64_t plain, uint64_t largest)
 {
     const uint64_t others = plain - largest, held = 2 * (uint64_t)p->size + plain;
-    return held + tsr_more_of((others < largest ? others : largest) + p->size + tsr_deflate_memory(largest),
+    return held + tsr_max_u64((others < largest ? others : largest) + p->size + tsr_deflate_memory(largest),
                               tsr_chunk_memory(p->kind == TSR_KIND_PNG, plain));
 }
 

@@ -74,7 +74,7 @@ static enum tsr_status put_blocks(struct tsr_packed_file *p, struct tsr_error *e
 static uint64_t memory_of(uint64_t size)
 {
     if (size <= TSR_ELEMENTS_PLAIN) return 4 * size + TSR_ELEMENTS_MEMORY;
-    return 2 * size + tsr_more_of(TSR_ELEMENTS_MEMORY, tsr_chunk_memory(false, size));
+    return 2 * size + tsr_max_u64(TSR_ELEMENTS_MEMORY, tsr_chunk_memory(false, size));
 }
 
 /* A DICOM file becomes one piece, or several. TSR_DECLINED: it does not become smaller by an eighth than it is

@@ -4,6 +4,7 @@
 
 #include "packed.h"
 #include "io/recipe/price.h"
+#include "transform/hd.h"
 
 enum {
     TSR_PACKED_STREAM = 256, /* bytes of a stream that is looked at: smaller ones do not pay */
@@ -36,11 +37,6 @@ static inline bool tsr_begins_jpeg(const uint8_t *bytes)
 static inline bool tsr_begins_gzip(const uint8_t *bytes)
 {
     return bytes[0] == 0x1f && bytes[1] == 0x8b;
-}
-
-static inline uint64_t tsr_more_of(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* ---- Packers: each claims the memory that it takes. TSR_DECLINED: nothing becomes smaller ------------------- */

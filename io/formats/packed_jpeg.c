@@ -109,12 +109,12 @@ static enum tsr_status add_items(const struct tsr_packed_file *p, struct tsr_jpe
 uint64_t tsr_jpeg_cost(uint64_t size, uint64_t work)
 {
     const uint64_t room = 2 * size + work + work / 32;
-    return tsr_more_of(5 * size + work, tsr_unpacking_cost(room, size, room / 2));
+    return tsr_max_u64(5 * size + work, tsr_unpacking_cost(room, size, room / 2));
 }
 
 uint64_t tsr_jpeg_memory_of(const struct tsr_packed_file *p, uint64_t work)
 {
-    return 2 * (uint64_t)p->size + tsr_more_of(work, tsr_chunk_memory(false, p->size));
+    return 2 * (uint64_t)p->size + tsr_max_u64(work, tsr_chunk_memory(false, p->size));
 }
 
 enum tsr_status tsr_pack_jpegs(struct tsr_packed_file *p, struct tsr_error *error)

@@ -65,8 +65,8 @@ static enum tsr_status claim(struct archive_source *a, bool *is_small, struct ts
         if (m->is_deflated && m->plain == 0 && m->size > MOST_UNTOLD) m->size = MOST_UNTOLD;
         if (!may_pack(m)) continue;
         a->all += most_of(m);
-        most = tsr_more_of(most, most_of(m));
-        lane = tsr_more_of(lane, lane_memory(m));
+        most = tsr_max_u64(most, most_of(m));
+        lane = tsr_max_u64(lane, lane_memory(m));
     }
     const uint64_t limit = tsr_input_inner_limit(input);
     a->lanes.position.left = limit;

@@ -46,7 +46,7 @@ static enum tsr_status put_parts(struct tsr_packed_file *p, uint64_t start, uint
     uint64_t *const most = &p->source->header.room;
     tsr_bytes_fit(plain);
     tsr_bytes_fit(residue);
-    *most = tsr_more_of(*most, tsr_more_of(room, end - start));
+    *most = tsr_max_u64(*most, tsr_max_u64(room, end - start));
     enum tsr_status status = tsr_pack_bytes(p, start, error);
     if (status == TSR_OK) status = put_head(p, head, error);
     p->done = end;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "gather.cuh"
+#include "transform/image.h"
 
 namespace
 {

@@ -137,10 +137,7 @@ static void add_cell_json(cJSON *list, const struct columns *columns, const stru
     add_number(o, "decode_spread", done, cell->decode_spread);
     add_number(o, "runs", done, cell->runs);
     add_number(o, "peak_bytes", done, (double)cell->peak_bytes);
-    if (done)
-        cJSON_AddBoolToObject(o, "same_samples", cell->is_same);
-    else
-        cJSON_AddNullToObject(o, "same_samples");
+    add_truth(o, "same_samples", done, cell->is_same);
     add_number(o, "psnr_db", lossy, cell->psnr_db);
     add_number(o, "ssim", lossy, cell->ssim);
     add_number(o, "ms_ssim", lossy, cell->ms_ssim);
@@ -177,10 +174,7 @@ void print_image_json(const struct columns *columns, const struct report_image *
     add_text(o, "reason", image->reason);
     add_text(o, "window", image->window);
     add_number(o, "samples_inside", image->lossy_columns > 0, (double)image->counted);
-    if (image->lossy_columns > 0)
-        cJSON_AddBoolToObject(o, "judged", image->is_judged);
-    else
-        cJSON_AddNullToObject(o, "judged");
+    add_truth(o, "judged", image->lossy_columns > 0, image->is_judged);
     add_text(o, "error", ok ? NULL : options->report.identify ? outcome->error.text : tsr_status_name(outcome->status));
     cJSON *const list = cJSON_AddArrayToObject(o, "cells");
     for (size_t i = 0; i < measured->count; i++) add_cell_json(list, columns, image, &measured->cells[i]);

@@ -282,10 +282,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
         cJSON_AddNumberToObject(o, "payload_bytes", (double)info->payload_bytes);
         add_loss(o, info, exact);
         write_hash(info->samples_hash, hash);
-        if (info->has_samples_hash)
-            cJSON_AddStringToObject(o, "samples_xxh3_128", hash);
-        else
-            cJSON_AddNullToObject(o, "samples_xxh3_128");
+        add_text(o, "samples_xxh3_128", info->has_samples_hash ? hash : NULL);
     }
     if (info->original_damage[0]) add_text(o, "original_damage", info->original_damage);
     if (info->damage) cJSON_AddStringToObject(o, "damage", info->damage);

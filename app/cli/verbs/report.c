@@ -19,14 +19,6 @@ static const char *status_word(const struct outcome *outcome)
     return outcome->status != TSR_OK ? "failed" : outcome->is_current ? "current" : "ok";
 }
 
-static void add_truth(cJSON *o, const char *field, bool applies, bool value)
-{
-    if (applies)
-        cJSON_AddBoolToObject(o, field, value);
-    else
-        cJSON_AddNullToObject(o, field);
-}
-
 static double seconds_since_1970(void)
 {
     struct timespec now;

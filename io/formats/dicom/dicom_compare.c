@@ -71,11 +71,6 @@ static size_t value_length(const struct side *s, const struct tsr_dicom_element 
     return length;
 }
 
-static bool has_vr(const struct tsr_dicom_element *e, const char *vr)
-{
-    return !e->vr[0] || strcmp(e->vr, vr) == 0;
-}
-
 /* The number of items of an entry. */
 static uint32_t count_items(const struct side *s, size_t at)
 {
@@ -149,10 +144,10 @@ static bool is_same_value(const struct comparison *c, const struct tsr_dicom_ele
     const size_t length = value_length(&c->original, a);
     const bool refers = a->tag == REFERENCED_INSTANCE || a->tag == CONCATENATION_SOURCE ||
                         (a->tag == SOP_INSTANCE_UID && place->depth > 0);
-    if (refers && !place->all_stays && has_vr(a, "UI") && length > 0 && length == c->original.uid_length &&
+    if (refers && !place->all_stays && tsr_dicom_has_vr(a, "UI") && length > 0 && length == c->original.uid_length &&
         memcmp(value, c->original.uid, length) == 0)
         return is_text(&c->copy, b, c->copy.uid, c->copy.uid_length, NULL, 0, '\0');
-    if (place->in_groups && !place->all_stays && a->tag == FRAME_TYPE && has_vr(a, "CS")) {
+    if (place->in_groups && !place->all_stays && a->tag == FRAME_TYPE && tsr_dicom_has_vr(a, "CS")) {
         static const char derived[] = "DERIVED";
         const uint8_t *const rest = length > 0 ? memchr(value, '\\', length) : NULL;
         return is_text(&c->copy, b, derived, sizeof derived - 1, rest, rest ? (size_t)(value + length - rest) : 0, ' ');

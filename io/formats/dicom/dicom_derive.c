@@ -214,11 +214,6 @@ static void replace_value(struct copy *c, const struct tsr_dicom_element *e, con
     c->at = e->end;
 }
 
-static bool has_vr(const struct tsr_dicom_element *e, const char *vr)
-{
-    return !e->vr[0] || strcmp(e->vr, vr) == 0;
-}
-
 /* Copies an element that is no sequence. The original's references to itself become references to the copy. */
 static void copy_value(struct copy *c, const struct tsr_dicom_element *e, const struct place *place)
 {
@@ -229,10 +224,10 @@ static void copy_value(struct copy *c, const struct tsr_dicom_element *e, const 
                         (e->tag == SOP_INSTANCE_UID && place->depth > 0);
     if (place->in_groups && !place->keeps && e->tag >= SMALLEST_VALUE && e->tag <= LARGEST_IN_PLANE) {
         c->at = e->end; /* values of a frame, which may not be true any more */
-    } else if (refers && !place->keeps && old[0] && has_vr(e, "UI") && length == strlen(old) &&
+    } else if (refers && !place->keeps && old[0] && tsr_dicom_has_vr(e, "UI") && length == strlen(old) &&
                memcmp(value, old, length) == 0) {
         replace_value(c, e, c->references->new_uid, value, 0, place->form);
-    } else if (place->in_groups && !place->keeps && e->tag == FRAME_TYPE && has_vr(e, "CS")) {
+    } else if (place->in_groups && !place->keeps && e->tag == FRAME_TYPE && tsr_dicom_has_vr(e, "CS")) {
         const uint8_t *const rest = memchr(value, '\\', length);
         replace_value(c, e, "DERIVED", rest ? rest : value, rest ? (size_t)(value + length - rest) : 0, place->form);
     } else {

@@ -497,14 +497,6 @@ enum tsr_status tsr_exporter_end(struct tsr_exporter *e, struct tsr_error *error
 
 /* ---- The proof ------------------------------------------------------------------------------------------- */
 
-static bool is_same_image(const struct tsr_image *a, const struct tsr_image *b)
-{
-    return a->columns == b->columns && a->rows == b->rows && a->frames == b->frames && a->components == b->components &&
-           a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
-           a->is_signed == b->is_signed && a->planar == b->planar && a->big_endian == b->big_endian &&
-           a->swapped == b->swapped && a->exact_only == b->exact_only;
-}
-
 /* Adds a frame that was read again: its values, or what FORMAT.md 3.4 promises of a .tsr's samples. other: room for a
  * raster. */
 static void add_frame(const struct tsr_exporter *e, uint8_t *raster, uint8_t *other, size_t size,
@@ -529,7 +521,7 @@ static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *
     tsr_hasher_init(&frames);
     if (!tsr_has_frames(&source->header))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it cannot be read again: %s", source->header.reason);
-    if (!is_same_image(image, &e->to)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is of another image");
+    if (!tsr_same_image(image, &e->to)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is of another image");
     uint8_t *const raster = malloc(2 * size + 1);
     if (!raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read what was written");
     enum tsr_status status = TSR_OK;

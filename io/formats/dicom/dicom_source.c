@@ -120,14 +120,6 @@ static void object_to_loss(const struct header *header, struct tsr_source *sourc
     snprintf(source->modality, sizeof source->modality, "%s", header->dicom.modality);
 }
 
-static bool is_same_image(const struct tsr_image *a, const struct tsr_image *b)
-{
-    return a->columns == b->columns && a->rows == b->rows && a->frames == b->frames && a->components == b->components &&
-           a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
-           a->is_signed == b->is_signed && a->planar == b->planar && a->big_endian == b->big_endian &&
-           a->swapped == b->swapped && a->exact_only == b->exact_only && a->stacked_rows == b->stacked_rows;
-}
-
 /* Reads the image of a derived header. */
 static enum tsr_status read_derived(const uint8_t *derived, size_t size, struct tsr_image *image,
                                     struct tsr_error *error)
@@ -156,7 +148,7 @@ static enum tsr_status check_derived(const struct dicom_source *s, const uint8_t
     struct tsr_image again;
     TSR_TRY(read_derived(derived, size, &again, error));
     again.swapped = image->swapped;
-    if (!is_same_image(&again, image))
+    if (!tsr_same_image(&again, image))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
     return tsr_dicom_compare_headers(&original, &copy, error);
 }

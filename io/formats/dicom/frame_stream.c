@@ -2,25 +2,10 @@
 #include "frame_stream.h"
 
 #include "dicom_file.h"
-#include "io/bytes/cursor.h"
 #include "io/dicom/dicom_walk.h"
 #include "io/nodes/jpeg_ls/jpeg_ls.h"
+#include "io/nodes/jpeg_markers.h"
 #include "jpeg_2000.h"
-
-enum marker {
-    SOF0 = 0xc0,
-    SOF1 = 0xc1,
-    SOF2 = 0xc2,
-    SOF3 = 0xc3,
-    DHT = 0xc4,
-    JPG = 0xc8,
-    SOF9 = 0xc9,
-    SOF10 = 0xca,
-    DAC = 0xcc,
-    SOF15 = 0xcf,
-    SOS = 0xda,
-    SOF55 = 0xf7
-};
 
 /* Passes the markers of JPEG or JPEG-LS up to a frame header, or up to SOS if is_scan is set. Returns the marker, and
  * its segment; 0: there is none. */
@@ -28,17 +13,10 @@ static int find_marker(const uint8_t *stream, size_t size, bool is_scan, struct 
 {
     struct tsr_cursor c = {stream, size, 2, false};
     if (size < 4 || stream[0] != 0xff || stream[1] != 0xd8) return 0;
-    while (tsr_get_u8(&c) == 0xff && !c.bad) {
-        uint8_t marker = 0xff;
-        while (marker == 0xff && !c.bad) marker = tsr_get_u8(&c);
-        const uint32_t high = tsr_get_u8(&c), length = high << 8 | tsr_get_u8(&c);
-        const uint8_t *const bytes = length >= 2 ? tsr_get_bytes(&c, length - 2) : NULL;
-        if (!bytes) return 0;
-        const bool is_frame =
-            marker == SOF55 || (marker >= SOF0 && marker <= SOF15 && marker != DHT && marker != JPG && marker != DAC);
-        *segment = (struct tsr_cursor){bytes, length - 2, 0, false};
-        if (is_scan ? marker == SOS : is_frame) return marker;
-        if (marker == SOS) return 0;
+    for (int marker; (marker = tsr_jpeg_get_marker(&c)) >= 0 && tsr_jpeg_get_segment(&c, segment);) {
+        const bool is_frame = marker == TSR_JPEG_SOF55 || tsr_jpeg_is_frame(marker);
+        if (is_scan ? marker == TSR_JPEG_SOS : is_frame) return marker;
+        if (marker == TSR_JPEG_SOS) return 0;
     }
     return 0;
 }
@@ -46,7 +24,7 @@ static int find_marker(const uint8_t *stream, size_t size, bool is_scan, struct 
 static bool loses(const uint8_t *stream, size_t size)
 {
     struct tsr_cursor segment;
-    if (find_marker(stream, size, false, &segment) != SOF55) return tsr_jpeg_2000_loses(stream, size);
+    if (find_marker(stream, size, false, &segment) != TSR_JPEG_SOF55) return tsr_jpeg_2000_loses(stream, size);
     if (!find_marker(stream, size, true, &segment)) return false;
     return segment.size >= 3 && segment.bytes[segment.size - 3] > 0; /* NEAR: T.87 C.2.3 */
 }
@@ -74,7 +52,7 @@ static const struct tsr_node *node_of(const struct tsr_header *header, const uin
 {
     const struct tsr_node *const usual = tsr_are_units(header) ? NULL : tsr_raster_node(header->parameters[0]);
     struct tsr_cursor segment;
-    if (find_marker(stream, size, false, &segment) == SOF3) return &tsr_node_jpeg_lossless;
+    if (find_marker(stream, size, false, &segment) == TSR_JPEG_SOF3) return &tsr_node_jpeg_lossless;
     return usual ? usual : begins_rle(stream, size) ? &tsr_node_rle : NULL;
 }
 
@@ -95,11 +73,12 @@ static enum tsr_status decode(const struct tsr_header *header, const uint8_t *st
     const int marker = find_marker(stream, size, false, &segment);
     const struct tsr_node *const node = node_of(header, stream, size);
     const bool is_2000 = tsr_begins_jpeg_2000(stream, size),
-               is_lossy = marker == SOF0 || marker == SOF1 || marker == SOF2 || marker == SOF9 || marker == SOF10;
+               is_lossy = marker == TSR_JPEG_SOF0 || marker == TSR_JPEG_SOF1 || marker == TSR_JPEG_SOF2 ||
+                          marker == TSR_JPEG_SOF9 || marker == TSR_JPEG_SOF10;
     if ((is_2000 || is_lossy) && image->planar && image->components > 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its colours are in planes, which this codec does not have");
     if (is_2000) return tsr_jpeg_2000_read(image, stream, size, raster, error);
-    if (marker == SOF55) return tsr_jpeg_ls_read(image, stream, size, raster, error);
+    if (marker == TSR_JPEG_SOF55) return tsr_jpeg_ls_read(image, stream, size, raster, error);
     if (is_lossy) return tsr_dicom_decode_jpeg(image, stream, size, raster, error);
     if (node) return split(node, image, stream, size, raster, error);
     return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a stream of no codec that this version decodes");

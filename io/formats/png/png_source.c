@@ -67,11 +67,6 @@ static enum tsr_status find_chunks(struct png *s, struct tsr_error *error)
                              : tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it has no IDAT chunk");
 }
 
-static size_t raster_bytes(const struct tsr_image *image)
-{
-    return (size_t)(tsr_frame_bits(image) / 8);
-}
-
 /* Describes the image of an IHDR chunk (PNG specification, 11.2.2). */
 static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, struct tsr_error *error)
 {
@@ -113,7 +108,7 @@ static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *h
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its first chunk is no IHDR");
     TSR_TRY(describe(head + TSR_PNG_SIGNATURE_BYTES + 8, header, error));
     const uint64_t size = tsr_input_size(input),
-                   raster = raster_bytes(&header->image), /* the file, pixels, a residue */
+                   raster = tsr_raster_bytes(&header->image), /* the file, pixels, a residue */
         held = 2 * size + 2 * (uint64_t)header->image.rows + raster,
                    reading = size + raster + tsr_png_idat_memory(tsr_png_rows_of(header), size),
                    packing = held + tsr_packing_read_png_memory(size, tsr_png_plain_bytes(tsr_png_rows_of(header)));
@@ -133,7 +128,7 @@ static enum tsr_status read_pixels(struct tsr_source *source, const struct png *
                                        .crew = tsr_input_crew(source->input),
                                        .is_verified = tsr_input_is_verified(source->input)};
     const uint8_t *const chunks = png->file + png->first_idat;
-    const size_t size = png->after_idat - png->first_idat, bytes = raster_bytes(&header->image);
+    const size_t size = png->after_idat - png->first_idat, bytes = tsr_raster_bytes(&header->image);
     struct tsr_bytes residue = {.limit = size + 64 + 2 * (size_t)header->image.rows}; /* each row may have its filter */
     struct tsr_bytes raster = {.bytes = malloc(bytes), .capacity = bytes, .limit = bytes};
     struct tsr_error why = {.offset = TSR_NO_OFFSET};
@@ -184,13 +179,6 @@ static enum tsr_status put_blobs(struct tsr_source *source, const struct png *pn
     return tsr_source_put(source, TSR_BLOB_SUFFIX, png->file + png->after_idat, end - png->after_idat, false, error);
 }
 
-/* Of two images of PNG files. */
-static bool is_same_image(const struct tsr_image *a, const struct tsr_image *b)
-{
-    return a->columns == b->columns && a->rows == b->rows && a->components == b->components &&
-           a->bits_stored == b->bits_stored && a->exact_only == b->exact_only;
-}
-
 enum tsr_status tsr_png_check_rest(const struct tsr_header *header, const uint8_t *file, size_t size, size_t at,
                                    struct tsr_error *error)
 {
@@ -205,8 +193,8 @@ enum tsr_status tsr_png_check_rest(const struct tsr_header *header, const uint8_
     TSR_TRY(find_chunks(&png, error));
     note_form(&png, &again);
     return png.has_end && png.first_idat == at &&
-                   png.after_idat == at + TSR_PNG_CHUNK_BYTES + raster_bytes(&header->image) &&
-                   is_same_image(&again.image, &header->image) && again.parameter_count == header->parameter_count &&
+                   png.after_idat == at + TSR_PNG_CHUNK_BYTES + tsr_raster_bytes(&header->image) &&
+                   tsr_same_image(&again.image, &header->image) && again.parameter_count == header->parameter_count &&
                    memcmp(again.parameters, header->parameters, again.parameter_count) == 0
                ? TSR_OK
                : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", other);

@@ -228,44 +228,21 @@ static int by_number(uint64_t a, uint64_t b)
 #define BY(field) \
     if (a->field != b->field) return by_number(a->field, b->field)
 
-/* LRCP and RLCP: layers are outside, or between resolutions. */
-static int by_resolution(const void *first, const void *second)
-{
-    const struct tsr_j2k_precinct *const a = first, *const b = second;
-    BY(resolution);
-    BY(component);
-    return by_number(a->number, b->number);
-}
-
-static int by_resolution_and_place(const void *first, const void *second)
-{
-    const struct tsr_j2k_precinct *const a = first, *const b = second;
-    BY(resolution);
-    BY(y);
-    BY(x);
-    BY(component);
-    return by_number(a->number, b->number);
-}
-
-static int by_place(const void *first, const void *second)
-{
-    const struct tsr_j2k_precinct *const a = first, *const b = second;
-    BY(y);
-    BY(x);
-    BY(component);
-    BY(resolution);
-    return by_number(a->number, b->number);
-}
-
-static int by_component(const void *first, const void *second)
-{
-    const struct tsr_j2k_precinct *const a = first, *const b = second;
-    BY(component);
-    BY(y);
-    BY(x);
-    BY(resolution);
-    return by_number(a->number, b->number);
-}
+/* An order of precincts: by one field after the other. */
+#define ORDER(name, field_1, field_2, field_3, field_4)                    \
+    static int name(const void *first, const void *second)                 \
+    {                                                                      \
+        const struct tsr_j2k_precinct *const a = first, *const b = second; \
+        BY(field_1);                                                       \
+        BY(field_2);                                                       \
+        BY(field_3);                                                       \
+        BY(field_4);                                                       \
+        return by_number(a->number, b->number);                            \
+    }
+ORDER(by_resolution, resolution, component, number, number) /* LRCP, RLCP: layers are outside, or between resolutions */
+ORDER(by_resolution_and_place, resolution, y, x, component)
+ORDER(by_place, y, x, component, resolution)
+ORDER(by_component, component, y, x, resolution)
 
 enum { LRCP, RLCP };
 

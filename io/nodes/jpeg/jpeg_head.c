@@ -171,15 +171,14 @@ static enum tsr_status get_scan(struct tsr_jpeg *jpeg, const uint8_t *at, size_t
 static enum tsr_status get_segment(struct tsr_jpeg *jpeg, int marker, const uint8_t *at, size_t size,
                                    struct tsr_error *error)
 {
-    if (marker == 0xdb) return get_quantisers(jpeg, at, size, error);
-    if (marker == 0xc4) return get_codes(jpeg, at, size, error);
-    if (marker == 0xdc) return tsr_fail(error, TSR_ERROR_CORRUPT, "has its height after the first scan");
-    if (marker == 0xdd) {
+    if (marker == TSR_JPEG_DQT) return get_quantisers(jpeg, at, size, error);
+    if (marker == TSR_JPEG_DHT) return get_codes(jpeg, at, size, error);
+    if (marker == TSR_JPEG_DNL) return tsr_fail(error, TSR_ERROR_CORRUPT, "has its height after the first scan");
+    if (marker == TSR_JPEG_DRI) {
         if (size != 2) return tsr_fail(error, TSR_ERROR_CORRUPT, "has a restart interval that is not valid");
         jpeg->interval = tsr_read_u16_be(at);
     }
-    if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc8 && marker != 0xcc)
-        return get_frame(jpeg, marker, at, size, error);
+    if (tsr_jpeg_is_frame(marker)) return get_frame(jpeg, marker, at, size, error);
     return TSR_OK;
 }
 
@@ -187,7 +186,7 @@ enum tsr_status tsr_jpeg_next_scan(struct tsr_jpeg *jpeg, bool *found, struct ts
 {
     *found = false;
     if (jpeg->at == 0) {
-        if (jpeg->size < 2 || jpeg->bytes[0] != 0xff || jpeg->bytes[1] != 0xd8)
+        if (jpeg->size < 2 || jpeg->bytes[0] != 0xff || jpeg->bytes[1] != TSR_JPEG_SOI)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "does not begin with the marker SOI");
         jpeg->at = 2;
     }
@@ -196,14 +195,14 @@ enum tsr_status tsr_jpeg_next_scan(struct tsr_jpeg *jpeg, bool *found, struct ts
         while (jpeg->at < jpeg->size && jpeg->bytes[jpeg->at] == 0xff) jpeg->at++;
         if (jpeg->at == jpeg->size) return TSR_OK;
         const int marker = jpeg->bytes[jpeg->at++];
-        if (marker == 0xd9) return TSR_OK;
-        if (marker < 2 || (marker >= 0xd0 && marker <= 0xd8)) continue;
+        if (marker == TSR_JPEG_EOI) return TSR_OK;
+        if (marker < 2 || (marker >= TSR_JPEG_RST0 && marker <= TSR_JPEG_SOI)) continue;
         if (jpeg->size - jpeg->at < 2) return TSR_OK;
         const size_t size = tsr_read_u16_be(jpeg->bytes + jpeg->at);
         if (size < 2 || jpeg->size - jpeg->at < size) return TSR_OK;
         const uint8_t *at = jpeg->bytes + jpeg->at + 2;
         jpeg->at += size;
-        if (marker != 0xda) {
+        if (marker != TSR_JPEG_SOS) {
             TSR_TRY(get_segment(jpeg, marker, at, size - 2, error));
             continue;
         }
@@ -217,7 +216,6 @@ enum tsr_status tsr_jpeg_next_scan(struct tsr_jpeg *jpeg, bool *found, struct ts
 
 size_t tsr_jpeg_end(const uint8_t *stream, size_t size, bool takes_next, size_t *stop)
 {
-    enum { SOI = 0xd8, EOI = 0xd9, LEAST = 0xc0, RST0 = 0xd0 };
     *stop = size;
     for (size_t at = 0; at < size;) {
         const uint8_t *const found = memchr(stream + at, 0xff, size - at);
@@ -226,10 +224,12 @@ size_t tsr_jpeg_end(const uint8_t *stream, size_t size, bool takes_next, size_t 
         if (at == size) return 0;
         *stop = at - 1;
         const uint8_t marker = stream[at++];
-        if (marker == SOI && *stop > 0 && !takes_next) return 0;
-        const bool is_followed = size - at > 2 && stream[at] == 0xff && stream[at + 1] == SOI && stream[at + 2] == 0xff;
-        if (marker == EOI && !(takes_next && is_followed)) return at;
-        if (marker < LEAST || (marker >= RST0 && marker <= EOI)) continue; /* coded bytes, or without a segment */
+        if (marker == TSR_JPEG_SOI && *stop > 0 && !takes_next) return 0;
+        const bool is_followed =
+            size - at > 2 && stream[at] == 0xff && stream[at + 1] == TSR_JPEG_SOI && stream[at + 2] == 0xff;
+        if (marker == TSR_JPEG_EOI && !(takes_next && is_followed)) return at;
+        if (marker < TSR_JPEG_SOF0 || (marker >= TSR_JPEG_RST0 && marker <= TSR_JPEG_EOI))
+            continue; /* coded bytes, or without a segment */
         if (size - at < 2 || tsr_read_u16_be(stream + at) > size - at) return 0;
         at += tsr_read_u16_be(stream + at);
         *stop = size;

@@ -2,6 +2,7 @@
 #ifndef TSR_IO_NODES_JPEG_JPEG_HEAD_H
 #define TSR_IO_NODES_JPEG_JPEG_HEAD_H
 
+#include "io/nodes/jpeg_markers.h"
 #include "io/nodes/node.h"
 
 enum {

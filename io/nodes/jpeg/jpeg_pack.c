@@ -161,10 +161,10 @@ static enum tsr_status pack(const struct tsr_node_work *work, struct tsr_jpeg *j
  * its end. As codes they would be coefficients. */
 static size_t without_zeros(const uint8_t *stream, size_t size)
 {
-    enum { LEAST = 64, EOI = 0xd9 };
+    enum { LEAST = 64 };
     size_t end = size;
     while (end > 0 && stream[end - 1] == 0) end--;
-    return size - end < LEAST || end < 2 || (stream[end - 2] == 0xff && stream[end - 1] == EOI) ? size : end;
+    return size - end < LEAST || end < 2 || (stream[end - 2] == 0xff && stream[end - 1] == TSR_JPEG_EOI) ? size : end;
 }
 
 static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,

@@ -64,18 +64,11 @@ static bool make_codes(struct codes *codes, const uint8_t *counts)
     return true;
 }
 
-static inline uint64_t load_u64(const uint8_t *at)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < 8; i++) value = value << 8 | at[i];
-    return value;
-}
-
 /* After this, the buffer has at least 57 bits. Past the end of the bytes they are zeros, and missing. */
 TSR_HD_INLINE void refill(struct reader *r)
 {
     if (r->end - r->at >= 8) {
-        const uint64_t word = load_u64(r->at), inverse = ~word;
+        const uint64_t word = tsr_read_u64_be(r->at), inverse = ~word;
         if (((inverse - 0x0101010101010101u) & word & 0x8080808080808080u) == 0) { /* no byte is ff */
             const int bytes = (64 - r->bits) >> 3;
             r->buffer |= r->bits < 64 ? word >> r->bits : 0;
@@ -365,7 +358,7 @@ static bool read_blocks(struct scan_reader *s)
     for (size_t y = 0; y < scan->down; y++)
         for (size_t x = 0; x < scan->across; x++, mcu++) {
             if (jpeg->interval && left-- == 0) {
-                if (!end_interval(s, 0xd0 + (unsigned)((mcu / jpeg->interval - 1) & 7))) return false;
+                if (!end_interval(s, TSR_JPEG_RST0 + (unsigned)((mcu / jpeg->interval - 1) & 7))) return false;
                 s->reader.at += 2;
                 left = jpeg->interval - 1;
             }

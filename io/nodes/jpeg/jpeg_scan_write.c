@@ -331,7 +331,7 @@ static enum tsr_status write_blocks(struct scan_writer *s)
             if (is_cut && mcu == s->oddities->whole) return end_interval(s, true);
             if (jpeg->interval && left-- == 0) {
                 TSR_TRY(end_interval(s, false));
-                const uint8_t marker[2] = {0xff, (uint8_t)(0xd0 + ((mcu / jpeg->interval - 1) & 7))};
+                const uint8_t marker[2] = {0xff, (uint8_t)(TSR_JPEG_RST0 + ((mcu / jpeg->interval - 1) & 7))};
                 TSR_TRY(tsr_bytes_put(s->stream, marker, sizeof marker, s->error));
                 left = jpeg->interval - 1;
             }

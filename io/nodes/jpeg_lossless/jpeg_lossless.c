@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "io/bytes/cursor.h"
+#include "io/nodes/raster_rows.h"
 
 enum { WHOLE_FLAG = 1, ZEROS_FLAG = 2 };   /* of a scan in the residue */
 enum { TAIL_DEFAULT = 0, TAIL_BYTES = 1 }; /* of the end of the residue */
@@ -86,54 +87,11 @@ static struct tsr_jpeg_row row_of(const struct work *w, uint32_t row, bool has_a
                                  w->samples[row % 2]};
 }
 
-/* Where a row of the scan's component i lies in the raster. *step: samples from one to the next. */
-static size_t place_of(const struct work *w, int i, uint32_t row, size_t *step)
+/* The row of the scan's component i in the raster. */
+static struct tsr_raster_row raster_row(const struct work *w, int i, uint32_t row)
 {
-    const size_t columns = w->header.columns, components = (size_t)w->header.components;
-    const size_t c = (size_t)w->header.component[i];
-    *step = w->image->planar ? 1 : components;
-    return w->image->planar ? (c * w->header.rows + row) * columns : row * columns * components + c;
-}
-
-static void store_row(const struct work *w, uint32_t row, uint8_t *raster)
-{
-    const size_t n = (size_t)w->header.scan_components, columns = w->header.columns;
-    const int shift = w->header.shift;
-    for (size_t c = 0; c < n; c++) {
-        const uint16_t *samples = w->samples[row % 2] + c;
-        size_t step;
-        const size_t at = place_of(w, (int)c, row, &step);
-        if (w->image->bits_allocated == 8) {
-            uint8_t *out = raster + at;
-            for (size_t i = 0; i < columns; i++) out[i * step] = (uint8_t)(samples[i * n] << shift);
-            continue;
-        }
-        uint8_t *out = raster + 2 * at;
-        for (size_t i = 0; i < columns; i++, out += 2 * step) {
-            const unsigned sample = (unsigned)samples[i * n] << shift;
-            out[0] = (uint8_t)sample;
-            out[1] = (uint8_t)(sample >> 8);
-        }
-    }
-}
-
-static void load_row(const struct work *w, uint32_t row, const uint8_t *raster)
-{
-    const size_t n = (size_t)w->header.scan_components, columns = w->header.columns;
-    const int shift = w->header.shift;
-    for (size_t c = 0; c < n; c++) {
-        uint16_t *samples = w->samples[row % 2] + c;
-        size_t step;
-        const size_t at = place_of(w, (int)c, row, &step);
-        if (w->image->bits_allocated == 8) {
-            const uint8_t *in = raster + at;
-            for (size_t i = 0; i < columns; i++) samples[i * n] = (uint16_t)(in[i * step] >> shift);
-            continue;
-        }
-        const uint8_t *in = raster + 2 * at;
-        for (size_t i = 0; i < columns; i++, in += 2 * step)
-            samples[i * n] = (uint16_t)((unsigned)(in[0] | in[1] << 8) >> shift);
-    }
+    const struct tsr_jpeg_header *const h = &w->header;
+    return (struct tsr_raster_row){w->image, h->component[i], row, (size_t)h->scan_components, h->shift};
 }
 
 /* ---- Reading --------------------------------------------------------------------------------------------- */
@@ -233,7 +191,10 @@ static enum tsr_status read_rows(struct work *w, struct tsr_jpeg_bits *bits, uin
                                row);
         if (tsr_jpeg_predict_samples(&r, w->kind, w->differences) >> (h->precision - h->shift) != 0)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "row %u has a sample of more than %d bits", row, h->precision);
-        store_row(w, row, raster);
+        for (int i = 0; i < h->scan_components; i++) {
+            const struct tsr_raster_row place = raster_row(w, i, row);
+            tsr_row_store(&place, r.samples + i, raster);
+        }
     }
     return TSR_OK;
 }
@@ -374,7 +335,10 @@ static enum tsr_status write_rows(const struct work *w, struct tsr_jpeg_bit_writ
     const struct tsr_jpeg_header *h = &w->header;
     for (uint32_t row = from; row < to; row++) {
         const struct tsr_jpeg_row r = row_of(w, row, row > from);
-        load_row(w, row, raster);
+        for (int i = 0; i < h->scan_components; i++) {
+            const struct tsr_raster_row place = raster_row(w, i, row);
+            tsr_row_load(&place, raster, w->samples[row % 2] + i);
+        }
         tsr_jpeg_predict_differences(&r, w->kind, w->differences);
         bits->size = 0;
         if (!tsr_jpeg_write_differences(bits, w->codes, h->scan_components, w->differences, h->columns))

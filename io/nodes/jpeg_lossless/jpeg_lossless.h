@@ -2,6 +2,7 @@
 #ifndef TSR_IO_NODES_JPEG_LOSSLESS_JPEG_LOSSLESS_H
 #define TSR_IO_NODES_JPEG_LOSSLESS_JPEG_LOSSLESS_H
 
+#include "io/nodes/jpeg_markers.h"
 #include "io/nodes/node.h"
 
 enum {
@@ -10,22 +11,6 @@ enum {
     TSR_JPEG_CATEGORIES = 17, /* of differences: 0 .. 16, T.81 table H.2 */
     TSR_JPEG_LOOK_BITS = 12,  /* of the next bits, which a table of the decoder is indexed with */
     TSR_JPEG_SLACK = 16       /* bytes after a string of bits that may be read or written */
-};
-
-/* Markers, T.81 table B.1: the byte after FF. */
-enum {
-    TSR_JPEG_SOF0 = 0xc0,
-    TSR_JPEG_SOF3 = 0xc3,
-    TSR_JPEG_DHT = 0xc4,
-    TSR_JPEG_SOF15 = 0xcf,
-    TSR_JPEG_RST0 = 0xd0,
-    TSR_JPEG_SOI = 0xd8,
-    TSR_JPEG_EOI = 0xd9,
-    TSR_JPEG_SOS = 0xda,
-    TSR_JPEG_DNL = 0xdc,
-    TSR_JPEG_DRI = 0xdd,
-    TSR_JPEG_DHP = 0xde,
-    TSR_JPEG_EXP = 0xdf
 };
 
 /* A Huffman table as DHT has it. */

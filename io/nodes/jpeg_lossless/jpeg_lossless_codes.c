@@ -54,18 +54,11 @@ enum tsr_status tsr_jpeg_make_code(struct tsr_jpeg_code *code, const struct tsr_
     return TSR_OK;
 }
 
-static inline uint64_t load_u64(const uint8_t *bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < 8; i++) value = value << 8 | bytes[i];
-    return value;
-}
-
 /* At least 56 bits are held after it; zeros follow the last byte. False: bits after the last byte were taken. */
 static inline bool refill(struct tsr_jpeg_bits *bits)
 {
     if (bits->at > bits->size + 8) return false;
-    bits->window |= load_u64(bits->bytes + bits->at) >> bits->held;
+    bits->window |= tsr_read_u64_be(bits->bytes + bits->at) >> bits->held;
     bits->at += (size_t)((63 - bits->held) >> 3);
     bits->held |= 56;
     return true;
@@ -145,11 +138,6 @@ bool tsr_jpeg_read_differences(struct tsr_jpeg_bits *bits, const struct tsr_jpeg
     return true;
 }
 
-static inline void store_u32(uint8_t *bytes, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) bytes[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
 /* Appends the code of a difference. Returns its bits: 0 if there is none. */
 static inline int write_one(struct tsr_jpeg_bit_writer *own, const struct tsr_jpeg_code *code, int32_t difference)
 {
@@ -160,7 +148,7 @@ static inline int write_one(struct tsr_jpeg_bit_writer *own, const struct tsr_jp
     own->held += bits;
     if (own->held >= 32) {
         own->held -= 32;
-        store_u32(own->bytes + own->size, (uint32_t)(own->window >> own->held));
+        tsr_put_u32_be(own->bytes + own->size, (uint32_t)(own->window >> own->held));
         own->size += 4;
     }
     return bits;

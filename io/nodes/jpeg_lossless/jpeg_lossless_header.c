@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-/* A marker segment without its marker and its length. */
-struct segment {
-    const uint8_t *bytes;
-    size_t size;
-};
-
 static enum tsr_status refuse(struct tsr_error *error, const char *why)
 {
     return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", why);
@@ -21,7 +15,7 @@ static enum tsr_status refuse_at(struct tsr_error *error, size_t at, const char 
 }
 
 /* DHT, T.81 B.2.4.2. */
-static enum tsr_status read_tables(struct tsr_jpeg_header *header, struct segment s, struct tsr_error *error)
+static enum tsr_status read_tables(struct tsr_jpeg_header *header, struct tsr_cursor s, struct tsr_error *error)
 {
     while (s.size > 0) {
         if (s.size < 17) return refuse(error, "a Huffman table is cut short");
@@ -43,7 +37,7 @@ static enum tsr_status read_tables(struct tsr_jpeg_header *header, struct segmen
 }
 
 /* SOF3, T.81 B.2.2. */
-static enum tsr_status read_frame(struct tsr_jpeg_header *header, struct segment s, struct tsr_error *error)
+static enum tsr_status read_frame(struct tsr_jpeg_header *header, struct tsr_cursor s, struct tsr_error *error)
 {
     if (header->has_frame) return refuse(error, "it has two frame headers");
     if (s.size < 6 || s.size != 6 + 3 * (size_t)s.bytes[5]) return refuse(error, "its frame header is cut short");
@@ -84,7 +78,7 @@ static enum tsr_status read_scan_component(struct tsr_jpeg_header *header, const
 }
 
 /* SOS, T.81 B.2.3. */
-static enum tsr_status read_scan(struct tsr_jpeg_header *header, struct segment s, struct tsr_error *error)
+static enum tsr_status read_scan(struct tsr_jpeg_header *header, struct tsr_cursor s, struct tsr_error *error)
 {
     if (!header->has_frame) return refuse(error, "a scan stands before the frame header");
     if (s.size < 4 || s.size != 4 + 2 * (size_t)s.bytes[0]) return refuse(error, "a scan header is cut short");
@@ -107,12 +101,7 @@ static enum tsr_status read_scan(struct tsr_jpeg_header *header, struct segment 
     return TSR_OK;
 }
 
-static bool is_other_process(int marker)
-{
-    return marker >= TSR_JPEG_SOF0 && marker <= TSR_JPEG_SOF15 && marker != TSR_JPEG_SOF3 && marker != TSR_JPEG_DHT;
-}
-
-static enum tsr_status read_segment(struct tsr_jpeg_header *header, int marker, struct segment s,
+static enum tsr_status read_segment(struct tsr_jpeg_header *header, int marker, struct tsr_cursor s,
                                     struct tsr_error *error)
 {
     switch (marker) {
@@ -131,17 +120,6 @@ static enum tsr_status read_segment(struct tsr_jpeg_header *header, int marker, 
     }
 }
 
-/* The next marker. *at moves after it. Any number of FF may stand before a marker (T.81 B.1.1.2). */
-static enum tsr_status read_marker(const uint8_t *bytes, size_t size, size_t *at, int *marker, struct tsr_error *error)
-{
-    if (*at >= size) return refuse_at(error, *at, "it ends before its last scan");
-    if (bytes[*at] != 0xff) return refuse_at(error, *at, "something stands where a marker should");
-    while (*at < size && bytes[*at] == 0xff) ++*at;
-    if (*at == size) return refuse_at(error, *at, "it ends before its last scan");
-    *marker = bytes[(*at)++];
-    return TSR_OK;
-}
-
 enum tsr_status tsr_jpeg_read_header(struct tsr_jpeg_header *header, const uint8_t *bytes, size_t size, size_t *at,
                                      struct tsr_error *error)
 {
@@ -152,19 +130,21 @@ enum tsr_status tsr_jpeg_read_header(struct tsr_jpeg_header *header, const uint8
         *at += 2;
         header->has_begun = true;
     }
+    struct tsr_cursor stream = {bytes, size, *at, false}, segment;
     while (marker != TSR_JPEG_SOS) {
-        TSR_TRY(read_marker(bytes, size, at, &marker, error));
-        if (marker == TSR_JPEG_EOI) return refuse_at(error, *at, "it ends before its last scan");
-        if (is_other_process(marker))
+        marker = tsr_jpeg_get_marker(&stream);
+        if (stream.bad || marker == TSR_JPEG_EOI) return refuse_at(error, stream.at, "it ends before its last scan");
+        if (marker < 0) return refuse_at(error, stream.at - 1, "something stands where a marker should");
+        if (tsr_jpeg_is_frame(marker) && marker != TSR_JPEG_SOF3)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "it is JPEG, but not lossless with Huffman codes (FF%02X)",
                             (unsigned)marker);
-        const bool is_wrong = marker <= TSR_JPEG_SOF0 || (marker >= TSR_JPEG_RST0 && marker <= TSR_JPEG_SOI) ||
+        const bool is_wrong = marker < TSR_JPEG_SOF0 || (marker >= TSR_JPEG_RST0 && marker <= TSR_JPEG_SOI) ||
                               marker == TSR_JPEG_DNL || marker == TSR_JPEG_DHP || marker == TSR_JPEG_EXP;
         if (is_wrong) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has a marker FF%02X", (unsigned)marker);
-        const size_t length = size - *at >= 2 ? tsr_read_u16_be(bytes + *at) : 0;
-        if (length < 2 || length > size - *at) return refuse_at(error, *at, "a marker segment is cut short");
-        TSR_TRY(read_segment(header, marker, (struct segment){bytes + *at + 2, length - 2}, error));
-        *at += length;
+        *at = stream.at;
+        if (!tsr_jpeg_get_segment(&stream, &segment)) return refuse_at(error, *at, "a marker segment is cut short");
+        TSR_TRY(read_segment(header, marker, segment, error));
     }
+    *at = stream.at;
     return TSR_OK;
 }

@@ -51,32 +51,23 @@ static inline void differences_of(const struct tsr_jpeg_row *row, int selection,
 }
 
 /* CALL(selection, has_above) for the row's, as constants. */
+#define CASE(number, CALL)  \
+    case number:            \
+        CALL(number, true); \
+        break;
 #define BY_SELECTION(row, CALL)     \
     if (!(row)->above) {            \
         CALL(1, false);             \
     } else {                        \
         switch ((row)->selection) { \
-        case 1:                     \
-            CALL(1, true);          \
-            break;                  \
-        case 2:                     \
-            CALL(2, true);          \
-            break;                  \
-        case 3:                     \
-            CALL(3, true);          \
-            break;                  \
-        case 4:                     \
-            CALL(4, true);          \
-            break;                  \
-        case 5:                     \
-            CALL(5, true);          \
-            break;                  \
-        case 6:                     \
-            CALL(6, true);          \
-            break;                  \
+            CASE(1, CALL)           \
+            CASE(2, CALL)           \
+            CASE(3, CALL)           \
+            CASE(4, CALL)           \
+            CASE(5, CALL)           \
+            CASE(6, CALL)           \
         default:                    \
             CALL(7, true);          \
-            break;                  \
         }                           \
     }
 

@@ -6,7 +6,7 @@
 
 #include "io/bytes/cursor.h"
 
-enum { FF = 0xff, RST0 = 0xd0, RST7 = 0xd7, SLACK = 80 };
+enum { FF = 0xff, SLACK = 80 };
 
 static const uint8_t usual_tails[][3] = {{0xff, 0xd9}, {0xff, 0xd9, 0}}; /* EOI, and a byte that makes the size even */
 enum { USUAL_TAILS = 2 };
@@ -119,7 +119,7 @@ static enum tsr_status pass_restart(struct reader *r, struct tsr_error *error)
 {
     size_t at = r->at;
     while (at < r->size && r->stream[at] == FF) at++;
-    if (at == r->at || at == r->size || r->stream[at] < RST0 || r->stream[at] > RST7)
+    if (at == r->at || at == r->size || r->stream[at] < TSR_JPEG_RST0 || r->stream[at] > TSR_JPEG_RST7)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it has no restart marker where one is expected");
     r->at = at + 1;
     return TSR_OK;
@@ -143,7 +143,7 @@ static enum tsr_status read_interval(struct reader *r, uint32_t number, uint32_t
     if (!is_last) {
         const size_t marker = r->at;
         TSR_TRY(pass_restart(r, error));
-        is_usual = is_usual && r->at - marker == 2 && r->stream[r->at - 1] == RST0 + number % 8;
+        is_usual = is_usual && r->at - marker == 2 && r->stream[r->at - 1] == TSR_JPEG_RST0 + number % 8;
     }
     if (is_usual) return tsr_bytes_put_varint(r->residue, 0, error);
     return tsr_bytes_put_list(r->residue, rest, (size_t)(r->stream + r->at - rest), 1, error);
@@ -242,7 +242,7 @@ static enum tsr_status write_interval(struct writer *w, uint32_t number, uint32_
         w->stream->size = start + whole;
         return tsr_bytes_put(w->stream, rest, (size_t)(code - 1), error);
     }
-    const uint8_t marker[2] = {FF, (uint8_t)(RST0 + number % 8)};
+    const uint8_t marker[2] = {FF, (uint8_t)(TSR_JPEG_RST0 + number % 8)};
     return first + rows < w->image->rows ? tsr_bytes_put(w->stream, marker, 2, error) : TSR_OK;
 }
 

@@ -2,6 +2,7 @@
 #ifndef TSR_IO_NODES_JPEG_LS_JPEG_LS_H
 #define TSR_IO_NODES_JPEG_LS_JPEG_LS_H
 
+#include "io/nodes/jpeg_markers.h"
 #include "io/nodes/node.h"
 
 enum { TSR_JPEG_LS_COMPONENTS = 4 };
@@ -49,8 +50,6 @@ static inline bool tsr_jpeg_ls_is_complete(const struct tsr_jpeg_ls_headers *hea
 
 /* ---- Rows of the raster (jpeg_ls_rows.c) ----------------------------------------------------------------- */
 
-void tsr_jpeg_ls_store_row(const struct tsr_image *image, uint8_t *raster, int component, uint32_t y,
-                           const uint16_t *row);
 /* Samples as the colour transform has them. False: a sample is above maximum. */
 bool tsr_jpeg_ls_load_row(const struct tsr_image *image, const uint8_t *raster,
                           const struct tsr_jpeg_ls_headers *headers, int component, uint32_t y, uint16_t *row);

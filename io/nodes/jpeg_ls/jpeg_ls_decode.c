@@ -5,6 +5,8 @@
  * read more than two codes after its end. */
 #include "jpeg_ls_scan.h"
 
+#include "io/nodes/raster_rows.h"
+
 struct bits {
     const uint8_t *bytes;
     size_t at;
@@ -13,7 +15,7 @@ struct bits {
 /* At least 57 bits, the first one on top. */
 JPEG_LS_INLINE uint64_t peek(const struct bits *bits)
 {
-    return jpeg_ls_load(bits->bytes + (bits->at >> 3)) << (bits->at & 7);
+    return tsr_read_u64_be(bits->bytes + (bits->at >> 3)) << (bits->at & 7);
 }
 
 /* count bits from the top of window on, after the first skipped bits. skipped < 64. */
@@ -239,7 +241,8 @@ size_t tsr_jpeg_ls_decode(struct tsr_jpeg_ls_coder *coder, const uint8_t *bytes,
         jpeg_ls_begin_row(coder);
         if (coder->near > 0 ? !decode_near_rows(coder, &bits) : !decode_rows(coder, &bits)) return SIZE_MAX;
         for (int c = 0; c < coder->headers->scan_components; c++)
-            tsr_jpeg_ls_store_row(&coder->image, raster, coder->headers->scan[c], y, coder->row[c]);
+            tsr_row_store(&(struct tsr_raster_row){&coder->image, coder->headers->scan[c], y, 1, 0}, coder->row[c],
+                          raster);
         jpeg_ls_end_row(coder);
     }
     return bits.at;

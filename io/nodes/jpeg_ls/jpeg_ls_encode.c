@@ -26,7 +26,7 @@ JPEG_LS_INLINE void put(struct bits *bits, uint64_t value, uint32_t length)
 {
     const uint64_t all = bits->last | value << 1 << (63 - bits->filled - length);
     const uint32_t filled = bits->filled + length;
-    jpeg_ls_store(bits->bytes + bits->used, all);
+    tsr_put_u64_be(bits->bytes + bits->used, all);
     bits->used += filled >> 3;
     bits->last = all << (filled & ~7u);
     bits->filled = filled & 7;
@@ -217,17 +217,17 @@ static size_t stuff(struct bits *bits, bool *after_ff, uint8_t *out)
 {
     const size_t end = 8 * bits->used + bits->filled;
     size_t at = 0, size = 0;
-    jpeg_ls_store(bits->bytes + bits->used, bits->last);
+    tsr_put_u64_be(bits->bytes + bits->used, bits->last);
     memset(bits->bytes + bits->used + 8, 0, 8);
     while (end - at >= (*after_ff ? 7 : 8)) {
         const uint8_t *const from = bits->bytes + (at >> 3);
-        const uint64_t eight = jpeg_ls_load(from) << (at & 7) | from[8] >> (8 - (at & 7));
+        const uint64_t eight = tsr_read_u64_be(from) << (at & 7) | from[8] >> (8 - (at & 7));
         if (*after_ff) {
             out[size++] = (uint8_t)(eight >> 57);
             at += 7;
             *after_ff = false;
         } else if (end - at >= 64 && !has_ff(eight)) {
-            jpeg_ls_store(out + size, eight);
+            tsr_put_u64_be(out + size, eight);
             size += 8;
             at += 64;
         } else {
@@ -236,7 +236,7 @@ static size_t stuff(struct bits *bits, bool *after_ff, uint8_t *out)
             *after_ff = eight >> 56 == 0xff;
         }
     }
-    bits->last = jpeg_ls_load(bits->bytes + (at >> 3)) << (at & 7);
+    bits->last = tsr_read_u64_be(bits->bytes + (at >> 3)) << (at & 7);
     bits->filled = (uint32_t)(end - at);
     bits->used = 0;
     return size;

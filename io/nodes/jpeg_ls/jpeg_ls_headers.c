@@ -3,26 +3,6 @@
 
 #include <string.h>
 
-#include "io/bytes/cursor.h"
-
-enum marker {
-    SOF0 = 0xc0,
-    DHT = 0xc4,
-    JPG = 0xc8,
-    DAC = 0xcc,
-    SOF15 = 0xcf,
-    RST0 = 0xd0,
-    RST7 = 0xd7,
-    SOI = 0xd8,
-    EOI = 0xd9,
-    SOS = 0xda,
-    DNL = 0xdc,
-    DRI = 0xdd,
-    APP8 = 0xe8,
-    SOF55 = 0xf7,
-    LSE = 0xf8
-};
-
 static enum tsr_status refuse(struct tsr_error *error, const char *why)
 {
     return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", why);
@@ -167,31 +147,21 @@ static enum tsr_status read_segment(struct tsr_jpeg_ls_headers *h, const struct 
                                     struct tsr_cursor *c, struct tsr_error *error)
 {
     switch (marker) {
-    case SOF55:
+    case TSR_JPEG_SOF55:
         return read_frame(h, image, c, error);
-    case LSE:
+    case TSR_JPEG_LSE:
         return read_preset(h, c, error);
-    case DRI:
+    case TSR_JPEG_DRI:
         return read_restart_interval(h, c, error);
-    case APP8:
+    case TSR_JPEG_APP8:
         return read_transform(h, c, error);
-    case SOS:
+    case TSR_JPEG_SOS:
         return read_scan(h, c, error);
     default:
         break;
     }
-    if (marker >= SOF0 && marker <= SOF15 && marker != DHT && marker != JPG && marker != DAC)
-        return refuse(error, "it is of another process than JPEG-LS");
-    return marker == DNL ? refuse(error, "it gives its number of lines late") : TSR_OK;
-}
-
-/* The next marker: FF, more FFs as fill bytes, and its code. -1: there is none. */
-static int get_marker(struct tsr_cursor *c)
-{
-    if (tsr_get_u8(c) != 0xff) return -1;
-    uint8_t code = 0xff;
-    while (code == 0xff && !c->bad) code = tsr_get_u8(c);
-    return c->bad || code == 0 ? -1 : code;
+    if (tsr_jpeg_is_frame(marker)) return refuse(error, "it is of another process than JPEG-LS");
+    return marker == TSR_JPEG_DNL ? refuse(error, "it gives its number of lines late") : TSR_OK;
 }
 
 enum tsr_status tsr_jpeg_ls_read_headers(struct tsr_jpeg_ls_headers *headers, const struct tsr_image *image,
@@ -200,19 +170,19 @@ enum tsr_status tsr_jpeg_ls_read_headers(struct tsr_jpeg_ls_headers *headers, co
     struct tsr_cursor c = {bytes, size, *at, false};
     if (headers->coded == 0) {
         const uint8_t first = tsr_get_u8(&c), second = tsr_get_u8(&c);
-        if (first != 0xff || second != SOI) return refuse(error, "it does not begin with SOI");
+        if (first != 0xff || second != TSR_JPEG_SOI) return refuse(error, "it does not begin with SOI");
     }
     for (;;) {
-        const int marker = get_marker(&c);
-        if (marker < 0) return refuse(error, "it has bytes where a marker is expected");
-        if (marker == SOI || marker == EOI || (marker >= RST0 && marker <= RST7) || marker < SOF0)
+        struct tsr_cursor body;
+        const int marker = tsr_jpeg_get_marker(&c);
+        if (marker <= 0) return refuse(error, "it has bytes where a marker is expected");
+        if (marker == TSR_JPEG_SOI || marker == TSR_JPEG_EOI || (marker >= TSR_JPEG_RST0 && marker <= TSR_JPEG_RST7) ||
+            marker < TSR_JPEG_SOF0)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "it has a marker %02X before its last scan", (unsigned)marker);
-        const uint32_t length = get_number(&c, 2);
-        const uint8_t *segment = length >= 2 ? tsr_get_bytes(&c, length - 2) : NULL;
-        if (!segment) return tsr_fail_at(error, TSR_ERROR_CORRUPT, c.at, "it ends within a header");
-        struct tsr_cursor body = {segment, length - 2, 0, false};
+        if (!tsr_jpeg_get_segment(&c, &body))
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, c.at, "it ends within a header");
         TSR_TRY(read_segment(headers, image, marker, &body, error));
-        if (marker != SOS) continue;
+        if (marker != TSR_JPEG_SOS) continue;
         *at = c.at;
         return TSR_OK;
     }

@@ -1,48 +1,13 @@
 /* Rows of a raster as numbers, and HP's colour transforms. JPEG_LS.md 3. */
 #include "jpeg_ls.h"
 
-static size_t find_row(const struct tsr_image *image, int component, uint32_t y, size_t *step)
-{
-    const size_t bytes = image->bits_allocated / 8u, components = image->components;
-    *step = image->planar ? bytes : bytes * components;
-    if (image->planar) return ((size_t)component * image->rows + y) * image->columns * bytes;
-    return ((size_t)y * image->columns * components + (size_t)component) * bytes;
-}
-
-void tsr_jpeg_ls_store_row(const struct tsr_image *image, uint8_t *raster, int component, uint32_t y,
-                           const uint16_t *row)
-{
-    size_t step;
-    uint8_t *at = raster + find_row(image, component, y, &step);
-    const bool wide = image->bits_allocated == 16;
-    if (!wide && step == 1) {
-        for (uint32_t x = 0; x < image->columns; x++) at[x] = (uint8_t)row[x];
-    } else if (!wide) {
-        for (uint32_t x = 0; x < image->columns; x++) at[x * step] = (uint8_t)row[x];
-    } else if (step == 2) {
-        for (uint32_t x = 0; x < image->columns; x++) {
-            at[2 * (size_t)x] = (uint8_t)row[x];
-            at[2 * (size_t)x + 1] = (uint8_t)(row[x] >> 8);
-        }
-    } else {
-        for (uint32_t x = 0; x < image->columns; x++) {
-            at[x * step] = (uint8_t)row[x];
-            at[x * step + 1] = (uint8_t)(row[x] >> 8);
-        }
-    }
-}
+#include "io/nodes/raster_rows.h"
 
 /* Returns the largest sample. */
 static uint32_t get_row(const struct tsr_image *image, const uint8_t *raster, int component, uint32_t y, uint16_t *row)
 {
-    size_t step;
-    const uint8_t *at = raster + find_row(image, component, y, &step);
     uint32_t largest = 0;
-    if (image->bits_allocated == 16) {
-        for (uint32_t x = 0; x < image->columns; x++) row[x] = (uint16_t)(at[x * step] | at[x * step + 1] << 8);
-    } else {
-        for (uint32_t x = 0; x < image->columns; x++) row[x] = at[x * step];
-    }
+    tsr_row_load(&(struct tsr_raster_row){image, component, y, 1, 0}, raster, row);
     for (uint32_t x = 0; x < image->columns; x++) largest = row[x] > largest ? row[x] : largest;
     return largest;
 }

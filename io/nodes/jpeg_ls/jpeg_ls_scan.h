@@ -70,24 +70,6 @@ JPEG_LS_INLINE int jpeg_ls_zeros(uint64_t value)
 #endif
 }
 
-JPEG_LS_INLINE uint64_t jpeg_ls_load(const uint8_t *at)
-{
-    return (uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 | (uint64_t)at[2] << 40 | (uint64_t)at[3] << 32 |
-           (uint64_t)at[4] << 24 | (uint64_t)at[5] << 16 | (uint64_t)at[6] << 8 | (uint64_t)at[7];
-}
-
-JPEG_LS_INLINE void jpeg_ls_store(uint8_t *at, uint64_t value)
-{
-    at[0] = (uint8_t)(value >> 56);
-    at[1] = (uint8_t)(value >> 48);
-    at[2] = (uint8_t)(value >> 40);
-    at[3] = (uint8_t)(value >> 32);
-    at[4] = (uint8_t)(value >> 24);
-    at[5] = (uint8_t)(value >> 16);
-    at[6] = (uint8_t)(value >> 8);
-    at[7] = (uint8_t)value;
-}
-
 /* The least k with n * 2^k >= a. n is at least 1. */
 JPEG_LS_INLINE uint32_t jpeg_ls_k(uint32_t a, uint32_t n)
 {

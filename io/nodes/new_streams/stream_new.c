@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #include "io/nodes/jpeg_lossless/jpeg_lossless.h"
+#include "io/nodes/raster_rows.h"
 
-enum { SOF55 = 0xf7, SAMPLES_IN_TURN = 2, CODE_BITS = 16 };
+enum { SAMPLES_IN_TURN = 2, CODE_BITS = 16 };
 
 /* ---- RLE ------------------------------------------------------------------------------------------------- */
 
@@ -70,7 +71,7 @@ enum tsr_status tsr_new_jpeg_ls(const struct tsr_image *image, int bits, struct 
     const uint32_t headers = 2 + 10 + 3u * image->components + 8 + 2u * image->components;
     TSR_TRY(tsr_bytes_put_varint(residue, headers, error));
     TSR_TRY(put_segment(residue, TSR_JPEG_SOI, 0, error));
-    TSR_TRY(put_frame(residue, SOF55, image, bits, error));
+    TSR_TRY(put_frame(residue, TSR_JPEG_SOF55, image, bits, error));
     TSR_TRY(put_scan(residue, image, false, scan, error));
     TSR_TRY(tsr_bytes_put_varint(residue, 0, error)); /* the interval ends as it should */
     return tsr_bytes_put_varint(residue, 0, error);   /* EOI; the file pads its fragment */
@@ -143,20 +144,6 @@ static void make_table(const uint64_t found[TSR_JPEG_CATEGORIES], struct tsr_jpe
 
 /* ---- Lossless JPEG --------------------------------------------------------------------------------------- */
 
-static void load_row(const struct tsr_image *image, const uint8_t *raster, uint32_t row, uint16_t *samples)
-{
-    const size_t n = image->components, columns = image->columns;
-    for (size_t c = 0; c < n; c++) {
-        const size_t step = image->planar ? 1 : n,
-                     first = image->planar ? (c * image->rows + row) * columns : row * columns * n + c;
-        for (size_t x = 0; x < columns; x++) {
-            const size_t at = first + x * step;
-            samples[x * n + c] =
-                (uint16_t)(image->bits_allocated == 8 ? raster[at] : raster[2 * at] | raster[2 * at + 1] << 8);
-        }
-    }
-}
-
 /* How many differences of each category each component has. */
 static enum tsr_status count_categories(const struct tsr_image *image, const uint8_t *raster, int bits,
                                         uint64_t found[][TSR_JPEG_CATEGORIES], struct tsr_error *error)
@@ -173,7 +160,8 @@ static enum tsr_status count_categories(const struct tsr_image *image, const uin
         uint16_t *const now = samples + y % 2 * width;
         const struct tsr_jpeg_row row = {
             1, image->components, 1 << (bits - 1), image->columns, y > 0 ? samples + (y + 1) % 2 * width : NULL, now};
-        load_row(image, raster, y, now);
+        for (int c = 0; c < image->components; c++)
+            tsr_row_load(&(struct tsr_raster_row){image, c, y, image->components, 0}, raster, now + c);
         tsr_jpeg_predict_differences(&row, TSR_JPEG_MODULO, differences);
         for (size_t i = 0; i < width; i++) found[i % image->components][tsr_bit_width((uint32_t)abs(differences[i]))]++;
     }

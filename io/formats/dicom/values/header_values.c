@@ -44,11 +44,6 @@ struct reading {
     bool has_no_memory;
 };
 
-static bool has_vr(const element *e, const char *vr)
-{
-    return e->vr[0] == '\0' || strcmp(e->vr, vr) == 0;
-}
-
 static bool has_value(const element *e)
 {
     return e->tag != 0 && e->length != TSR_UNDEFINED_LENGTH;
@@ -57,7 +52,7 @@ static bool has_value(const element *e)
 /* Value number k of decimal strings, from 0. */
 static bool read_value(const uint8_t *bytes, const element *e, uint32_t k, struct tsr_decimal *number)
 {
-    if (!has_value(e) || !has_vr(e, "DS")) return false;
+    if (!has_value(e) || !tsr_dicom_has_vr(e, "DS")) return false;
     const char *text = (const char *)bytes + e->value, *const end = (const char *)bytes + e->end;
     for (; k > 0; k--) {
         text = memchr(text, '\\', (size_t)(end - text));
