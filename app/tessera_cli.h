@@ -97,6 +97,25 @@ TSR_API enum tsr_status tsr_read_window(struct tsr_reader *reader, uint32_t memb
                                         struct tsr_image_window *window, uint8_t *inside, size_t byte_count,
                                         struct tsr_error *error);
 
+/* ---- Pictures --------------------------------------------------------------------------------------------- */
+
+/* Files that hold the values of samples, and nothing else of an original.
+ *   TSR_PICTURE_NPY  an array of numpy's: frames x rows x columns and, where there are several, x components, of
+ *                    integers or floating-point numbers as tsr_reader_image says; samples of 1 bit are bytes
+ *   TSR_PICTURE_PNG  one frame of unsigned integers of at most 16 bits, in 8 or 16
+ *   TSR_PICTURE_PNM  the same (PGM, PPM), of one component or three; frames stand below each other */
+enum tsr_picture { TSR_PICTURE_NPY = 0, TSR_PICTURE_PNG = 1, TSR_PICTURE_PNM = 2 };
+
+/* Writes a rectangle of a member's frames as a picture: frames of them, from frame first on, counted from 0; frames 0:
+ * all of these. What of the rectangle lies outside of the image is left out. Cost: of each frame that of
+ * tsr_read_region. report: kind, way, promise (never TSR_PROMISE_FILE), image and bytes; or NULL. Errors: as
+ * tsr_read_region and those of sinks; TSR_ERROR_USAGE also where all of the region lies outside, and where the picture
+ * cannot have the samples. */
+TSR_API enum tsr_status tsr_write_region(struct tsr_reader *reader, uint32_t member, const struct tsr_region *region,
+                                         uint32_t first, uint32_t frames, enum tsr_picture picture,
+                                         const struct tsr_data_sink *sink, struct tsr_report *report,
+                                         struct tsr_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -128,6 +128,11 @@ enum tsr_status tsr_reader_blob(struct tsr_reader *reader, enum tsr_blob blob, u
                                 size_t count, size_t *got, struct tsr_error *error);
 void tsr_forget_blob(struct tsr_kept_blob *blob);
 
+/* read_frame.c: reads a frame, or a region of one, to the buffer of a call, whose fields are those of tsr_read_region.
+ */
+struct tsr_call;
+enum tsr_status tsr_reader_part(const struct tsr_call *call);
+
 /* calls/images.c: when another member is chosen. */
 void tsr_forget_inner(struct tsr_inner_list *list);
 

@@ -195,6 +195,10 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
         return parse_shard(optarg, &o->in);
     case LONG_TO:
         return parse_export(optarg, &o->to);
+    case LONG_REGION:
+        return parse_region(optarg, &o->in, &o->picture);
+    case LONG_FRAME:
+        return parse_frame(optarg, &o->picture);
     default:
         return take_coding(code, &o->coding, given);
     }
