@@ -143,6 +143,10 @@ enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_contai
 enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error);
 
+/* The sides of the tiles of a frame that is no unit, from its model. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_READ. */
+enum tsr_status tsr_read_tiling(struct tsr_container_reader *container, uint32_t frame, uint32_t *width,
+                                uint32_t *height, struct tsr_error *error);
+
 /* calls/read_stream.c: appends the stream of a frame that is a unit. */
 enum tsr_status tsr_read_unit(struct tsr_container_reader *container, uint32_t frame, struct tsr_bytes *stream,
                               struct tsr_error *error);

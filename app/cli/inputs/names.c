@@ -76,6 +76,7 @@ char *output_name(const struct options *options, const char *original)
 {
     char *result = NULL;
     if (options->picture.is_region) return asprintf(&result, "%s.region.npy", original) < 0 ? NULL : result;
+    if (options->picture.salvages) return asprintf(&result, "%s.salvaged.npy", original) < 0 ? NULL : result;
     if (options->verb == VERB_DECOMPRESS) return strdup(original);
     if (options->verb == VERB_EXPORT) { /* never the original's: -f would overwrite that */
         const size_t length = strlen(original), stem = length > 4 && !strcasecmp(original + length - 4, ".dcm") ? 4 : 0;
@@ -146,7 +147,7 @@ enum tsr_status check_ending(const struct options *options, struct tsr_error *er
 {
     const char *end, *original_end;
     const char *const output = options->out.path;
-    if (options->picture.is_region) return check_picture_name(output, error);
+    if (options->picture.is_region || options->picture.salvages) return check_picture_name(output, error);
     if (!has_image_ending(output, &end) || is_same_file(options->in.names[0], output)) return TSR_OK;
     if (options->verb == VERB_COMPRESS)
         return refuse(error, TSR_ERROR_USAGE, "compress writes a .tsr file, not %s: name it %s.tsr", output, output);

@@ -77,6 +77,8 @@ static bool *flag_of(int code, struct options *o)
         return &o->coding.compress.lossless_rest;
     case LONG_BASE:
         return &o->in.base;
+    case LONG_SALVAGE:
+        return &o->picture.salvages;
     case LONG_IDENTIFY:
         return &o->report.identify;
     case LONG_DICOM:

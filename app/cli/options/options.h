@@ -127,6 +127,7 @@ struct export_options {
 
 /* decompress, cat: samples as a picture, instead of an original. */
 struct picture_options {
+    bool salvages;  /* --salvage: of all that is left */
     bool is_region; /* --region: of this rectangle */
     struct tsr_region region;
     bool is_frame; /* --frame: of this frame alone */

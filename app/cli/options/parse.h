@@ -30,6 +30,7 @@ enum {
     LONG_BASE,
     LONG_REGION,
     LONG_FRAME,
+    LONG_SALVAGE,
     LONG_ENGINE,
     LONG_TO,
     LONG_GPU,

@@ -57,9 +57,14 @@ static enum tsr_status settle_picture(struct options *o)
                  {".pnm", TSR_PICTURE_PNM}};
     if (o->picture.is_frame && !o->picture.is_region)
         return usage("%s", "--frame is of a --region; for a whole frame, give one that is as large as the image");
-    if (!o->picture.is_region) return TSR_OK;
+    if (o->picture.is_region && o->picture.salvages)
+        return usage("%s", "--salvage writes all that is left of an image, --region a part of a whole one: give one");
+    if (o->picture.salvages && o->out.path && strcmp(o->out.path, "-") == 0)
+        return usage("%s", "--salvage writes a mask beside its picture: name a file with -o");
+    if (!o->picture.is_region && !o->picture.salvages) return TSR_OK;
     if (o->archive.update != UPDATE_OFF)
-        return usage("%s", "--update asks whether the original is there, and --region writes none: give one");
+        return usage(
+            "%s", "--update asks whether the original is there, and --region and --salvage write none: leave it out");
     for (size_t i = 0; o->out.path && i < sizeof forms / sizeof forms[0]; i++)
         if (ends_with(o->out.path, forms[i].ending)) o->picture.form = forms[i].form;
     return TSR_OK;

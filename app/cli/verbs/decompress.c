@@ -78,6 +78,7 @@ enum tsr_status test_one(struct tsr_engine *engine, const struct options *option
 
 int decompress_verb(const struct options *options)
 {
+    if (options->picture.salvages) return salvage_files(options);
     static const struct task_work work = {true, NULL, restore_one, report_file, report_summary, NULL, prepare_file};
     return run_tasks(options, &work);
 }
