@@ -145,8 +145,8 @@ struct tsr_salvaged {
 /* Writes what is left of a .tsr with an image that is damaged or cut, as a picture: the samples of all units whose
  * checks hold, and 0 for the others. A unit is held where it decodes from sections whose checks hold, which bind it to
  * the file and its place: so its samples are those that were coded. Nothing is proven of the file as a whole. member:
- * of a series, the number of the file, else 0. SALVAGE.md says what can be saved. Errors: TSR_ERROR_CORRUPT (nothing is
- * held, or the header and its copy are lost), TSR_ERROR_USAGE (no image is coded), TSR_ERROR_NOT_TSR,
+ * of a series, the number of the file, else 0. app/cli/PARTS.md says what can be saved. Errors: TSR_ERROR_CORRUPT
+ * (nothing is held, or the header and its copy are lost), TSR_ERROR_USAGE (no image is coded), TSR_ERROR_NOT_TSR,
  * TSR_ERROR_VERSION, those of reading and of sinks; then no sink gets anything but, where only the picture's cannot
  * take it, the mask's. */
 TSR_API enum tsr_status tsr_salvage(struct tsr_engine *engine, const struct tsr_data_source *source, uint32_t member,

@@ -448,8 +448,13 @@ enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *hea
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends after its signature", tsr_input_name(s->input));
     if (small) TSR_TRY(expand(s, error));
     if (small) TSR_TRY(read_footer(s, &footer, error));
-    const enum tsr_status status = read_header(s, header, &first, &version, error);
-    if (status == TSR_OK) return s->header_alone ? TSR_OK : find_places(s, &footer, first, header, error);
+    enum tsr_status status = read_header(s, header, &first, &version, error);
+    if (status == TSR_OK && s->header_alone) return TSR_OK;
+    if (status == TSR_OK) {
+        status = find_places(s, &footer, first, header, error);
+        s->is_walked |= status == TSR_ERROR_CORRUPT;
+        return s->salvages && status == TSR_ERROR_CORRUPT ? TSR_OK : status;
+    }
     if (is_final(status)) return status;
     if (s->salvages && !footer.whole && search_copy(s, header, error) == TSR_OK) return TSR_OK;
     return find_by_copy(s, &footer, version, header, error);

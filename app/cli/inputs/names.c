@@ -137,6 +137,7 @@ static enum tsr_status check_picture_name(const char *output, struct tsr_error *
 {
     static const char *const endings[] = {".npy", ".png", ".pgm", ".ppm", ".pnm"};
     const char *const last = strrchr(output, '/'), *const dot = strrchr(last ? last : output, '.');
+    if (strcmp(output, "-") == 0) return TSR_OK;
     for (size_t i = 0; dot && i < sizeof endings / sizeof endings[0]; i++)
         if (strcmp(dot, endings[i]) == 0) return TSR_OK;
     return refuse(error, TSR_ERROR_USAGE, "%s names no picture that can be written: .npy, .png, .pgm or .ppm ends it",

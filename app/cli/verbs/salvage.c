@@ -74,8 +74,12 @@ static void tell_file(const struct options *options, const struct task *task, co
 /* A picture must not be taken for the original. */
 static enum tsr_status check_name(const struct task *task, struct tsr_error *error)
 {
-    const char *const last = strrchr(task->output, '/'), *const of = task->name ? strrchr(task->name, '/') : NULL;
-    if (!task->name || strcmp(last ? last + 1 : task->output, of ? of + 1 : task->name) != 0) return TSR_OK;
+    const char *const of = task->member ? task->member : task->input, *const folder = strrchr(of, '/'),
+                      *const last = strrchr(task->output, '/'), *const name = last ? last + 1 : task->output,
+                      *const original = folder ? folder + 1 : of;
+    const size_t length = strlen(name);
+    const char *const rest = original + length;
+    if (strncmp(name, original, length) != 0 || (*rest && strcmp(rest, ".tsr") != 0)) return TSR_OK;
     return refuse(error, TSR_ERROR_USAGE,
                   "%s is the name of the original, which what is left of it never gets: name "
                   "another one",

@@ -171,16 +171,20 @@ static uint32_t count_frames(const struct salvage *s)
     return frames;
 }
 
-static enum tsr_status take_room(struct salvage *s)
+static enum tsr_status take_room(struct salvage *s, struct tsr_account *account)
 {
     const struct tsr_image *const image = &s->header->image;
-    const size_t raster = tsr_raster_bytes(image) + 1, pixels = (size_t)image->columns * image->rows;
+    const size_t raster = tsr_raster_bytes(image) + 1, pixels = (size_t)image->columns * image->rows,
+                 values = tsr_has_values(s->header) ? tsr_raster_bytes(&s->image) + 1 : 0;
+    /* A unit that is the whole frame takes its raster once more, and its sections and work space about as much. */
+    TSR_TRY(tsr_account_claim(account, tsr_container_memory(s->container) + 5 * (uint64_t)raster + 3 * pixels + values,
+                              false, s->call->error));
     s->sample_bits = (image->planar ? 1u : image->components) * (size_t)image->bits_allocated;
     s->raster = malloc(raster);
     s->part = malloc(raster);
     s->held = malloc(pixels);
-    if (tsr_has_values(s->header)) s->values = malloc(tsr_raster_bytes(&s->image) + 1);
-    if (s->raster && s->part && s->held && (s->values || !tsr_has_values(s->header))) return TSR_OK;
+    if (values > 0) s->values = malloc(values);
+    if (s->raster && s->part && s->held && (s->values || values == 0)) return TSR_OK;
     return tsr_fail(s->call->error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", raster);
 }
 
@@ -230,7 +234,7 @@ static enum tsr_status write_files(struct salvage *s, const struct tsr_input *in
 }
 
 static enum tsr_status salvage_chosen(const struct tsr_call *call, struct tsr_container_reader *container,
-                                      const struct tsr_input *input)
+                                      const struct tsr_input *input, struct tsr_account *account)
 {
     struct tsr_error *const error = call->error;
     struct salvage s = {.call = call, .container = container, .header = tsr_container_header(container)};
@@ -253,7 +257,7 @@ static enum tsr_status salvage_chosen(const struct tsr_call *call, struct tsr_co
     if (s.found->frames == 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s is damaged so that no sample of it can be saved",
                         tsr_input_name(input));
-    enum tsr_status status = take_room(&s);
+    enum tsr_status status = take_room(&s, account);
     if (status == TSR_OK) status = write_files(&s, input);
     free(s.raster);
     free(s.part);
@@ -272,7 +276,7 @@ static enum tsr_status salvage(const struct tsr_call *call)
     if (status == TSR_OK) status = tsr_container_open_damaged(input, &container, call->error);
     if (status == TSR_OK && tsr_container_is_series(container))
         status = tsr_container_choose(container, call->member, call->error);
-    if (status == TSR_OK) status = salvage_chosen(call, container, input);
+    if (status == TSR_OK) status = salvage_chosen(call, container, input, &account);
     tsr_container_close(container);
     return tsr_account_end(&account, input, status, call->error);
 }
