@@ -33,6 +33,11 @@ static void tell(const struct salvage *s, uint32_t frame, const struct tsr_regio
     if (s->sinks.tell) s->sinks.tell(s->sinks.context, frame, region, is_held);
 }
 
+static void put_bit(uint8_t *raster, size_t at, int bit)
+{
+    raster[at / 8] = (uint8_t)(raster[at / 8] | bit << at % 8);
+}
+
 /* Puts the raster of a region into that of the frame. Rasters of single bits are put bit by bit. */
 static void put_part(struct salvage *s, const struct tsr_region *region)
 {
@@ -46,9 +51,7 @@ static void put_part(struct salvage *s, const struct tsr_region *region)
                 memcpy(s->raster + to / 8, s->part + from / 8, line / 8);
             else
                 for (size_t i = 0; i < line; i++)
-                    s->raster[(to + i) / 8] =
-                        (uint8_t)(s->raster[(to + i) / 8] | (s->part[(from + i) / 8] >> (from + i) % 8 & 1u)
-                                                                << (to + i) % 8);
+                    put_bit(s->raster, to + i, s->part[(from + i) / 8] >> (from + i) % 8 & 1);
         }
     for (size_t y = 0; y < region->rows; y++)
         memset(s->held + (region->row + y) * image->columns + region->column, 255, region->columns);

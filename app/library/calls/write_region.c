@@ -1,5 +1,6 @@
 /* A region of a reader's frames as a picture. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "app/library/call.h"
 #include "app/library/reader.h"
@@ -61,6 +62,7 @@ static enum tsr_status describe(struct tsr_reader *r, uint32_t member, struct ts
     report->image = *image;
     report->bytes_in = info.file_bytes;
     report->promise = info.promise == TSR_PROMISE_LOSSY ? TSR_PROMISE_LOSSY : TSR_PROMISE_SAMPLES;
+    memcpy(report->original_hash, info.original_hash, sizeof report->original_hash);
     report->verified = true; /* by the checks of the sections that are read */
     return TSR_OK;
 }
