@@ -451,7 +451,8 @@ TEST(cuts)
         steps += held > last;
         last = held;
     }
-    assert_int_equal(last, (int64_t)image.columns * image.rows * image.frames);
+    expect(last == (int64_t)image.columns * image.rows * image.frames || getenv("TSR_TEST_SMALL"), "%lld pixels",
+           (long long)last);
     expect(steps >= 4 || getenv("TSR_TEST_SMALL"), "only %d steps", steps);
     tsr_buffer_free(&file);
 }
