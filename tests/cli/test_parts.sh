@@ -99,6 +99,11 @@ run 2 "$TESSERA" decompress -q --salvage text.txt.tsr -o no.npy
 [ -e no.npy ] || [ -e no.mask.pgm ] && bad "something of nothing"
 run 75 "$TESSERA" decompress -q --salvage cut.tsr short.tsr -o left
 [ -f left/cut.salvaged.npy ] && [ ! -e left/short.salvaged.npy ] || bad "of two files, another one is saved"
+run 0 "$TESSERA" decompress -q --region 1,2,3,4 s.tsr -o of_series
+[ -f of_series/ct.dcm.region.npy ] && [ -f of_series/a.pgm.region.npy ] || bad "no regions of a series"
+cp s.tsr hurt.tsr && printf 'other' | dd of=hurt.tsr bs=1 seek=9000 conv=notrunc 2>/dev/null
+run 75 "$TESSERA" decompress -q --salvage hurt.tsr -o of_hurt
+[ "$(ls of_hurt | grep -c 'salvaged.npy$')" -eq 1 ] || bad "of a hurt series: $(ls of_hurt)"
 printf 'other' | dd of=cut.tsr bs=1 seek=9000 conv=notrunc 2>/dev/null
 run 61 "$TESSERA" decompress -q -f --salvage cut.tsr -o cut.pgm
 cmp cut.pgm all.pgm || bad "an earlier picture is lost"

@@ -132,12 +132,12 @@ enum tsr_status check_folder(const struct options *o, struct tsr_error *error)
                   o->out.path, o->out.path);
 }
 
-/* A picture is named as what it is. */
-static enum tsr_status check_picture_name(const char *output, struct tsr_error *error)
+enum tsr_status check_picture_name(const struct task *task, struct tsr_error *error)
 {
     static const char *const endings[] = {".npy", ".png", ".pgm", ".ppm", ".pnm"};
-    const char *const last = strrchr(output, '/'), *const dot = strrchr(last ? last : output, '.');
-    if (strcmp(output, "-") == 0) return TSR_OK;
+    if (task->to_stdout) return TSR_OK;
+    const char *const output = task->output, *const last = strrchr(output, '/'),
+                      *const dot = strrchr(last ? last : output, '.');
     for (size_t i = 0; dot && i < sizeof endings / sizeof endings[0]; i++)
         if (strcmp(dot, endings[i]) == 0) return TSR_OK;
     return refuse(error, TSR_ERROR_USAGE, "%s names no picture that can be written: .npy, .png, .pgm or .ppm ends it",
@@ -148,7 +148,7 @@ enum tsr_status check_ending(const struct options *options, struct tsr_error *er
 {
     const char *end, *original_end;
     const char *const output = options->out.path;
-    if (options->picture.is_region || options->picture.salvages) return check_picture_name(output, error);
+    if (options->picture.is_region || options->picture.salvages) return TSR_OK; /* check_picture_name */
     if (!has_image_ending(output, &end) || is_same_file(options->in.names[0], output)) return TSR_OK;
     if (options->verb == VERB_COMPRESS)
         return refuse(error, TSR_ERROR_USAGE, "compress writes a .tsr file, not %s: name it %s.tsr", output, output);

@@ -26,7 +26,8 @@ static enum tsr_status write_region(struct tsr_engine *engine, const struct opti
     const struct tsr_data_sink sink = sink_of(options, task);
     struct tsr_reader *opened = NULL;
     if (task->series && source.base) return refuse_base(outcome);
-    enum tsr_status status = task->series ? TSR_OK : tsr_open(engine, &source, &opened, &outcome->error);
+    enum tsr_status status = check_picture_name(task, &outcome->error);
+    if (status == TSR_OK && !task->series) status = tsr_open(engine, &source, &opened, &outcome->error);
     struct tsr_reader *const reader = task->series ? task->series : opened;
     if (status == TSR_OK && tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
         status = refuse(&outcome->error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", task->input);

@@ -95,7 +95,8 @@ static enum tsr_status salvage_one(struct tsr_engine *engine, const struct optio
     struct tsr_data_sink of_mask = sink;
     struct tsr_salvage_sinks sinks = TSR_SALVAGE_SINKS;
     struct tsr_salvaged found = TSR_SALVAGED;
-    enum tsr_status status = task->status == TSR_OK ? check_name(task, error) : refuse_task(error, task);
+    enum tsr_status status = task->status == TSR_OK ? check_picture_name(task, error) : refuse_task(error, task);
+    if (status == TSR_OK) status = check_name(task, error);
     char *const mask = status == TSR_OK ? mask_name(task->output) : NULL;
     if (status == TSR_OK && !mask) status = refuse(error, TSR_ERROR_LIMIT, "%s", "no memory for a name");
     of_mask.path = mask;

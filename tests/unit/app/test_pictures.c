@@ -424,17 +424,62 @@ TEST(each_section_damaged)
     }
 }
 
-/* Cut at every 97th byte of the smaller file that has several units: what is held grows, and all is there in the end.
- */
+static const struct tsr_image colours = {
+    .columns = 1030, .rows = 64, .frames = 2, .components = 3, .bits_allocated = 8, .bits_stored = 8, .high_bit = 7};
+
+/* One change of a copy of a file: a bit, zeros, bytes from elsewhere in it, bytes left out or doubled. Returns its
+ * size. */
+static size_t mutate(uint8_t *copy, size_t size, size_t most, struct rng *r)
+{
+    const uint32_t at = rng_below(r, (uint32_t)size - 300), from = rng_below(r, (uint32_t)size - 300),
+                   length = 1 + rng_below(r, 300);
+    switch (rng_below(r, 5)) {
+    case 0:
+        copy[at] ^= (uint8_t)(1u << rng_below(r, 8));
+        return size;
+    case 1:
+        memset(copy + at, 0, length);
+        return size;
+    case 2:
+        memmove(copy + at, copy + from, length);
+        return size;
+    case 3:
+        memmove(copy + at, copy + at + length, size - at - length);
+        return size - length;
+    default:
+        if (size + length > most) return size;
+        memmove(copy + at + length, copy + at, size - at);
+        return size + length;
+    }
+}
+
+/* One to six changes: whatever is held is as it was. */
+TEST(mutants)
+{
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    struct rng r = {13};
+    enum tsr_status status;
+    int saved = 0;
+    for (size_t i = 0; i < raster_bytes(&colours) * colours.frames; i++)
+        raster[i] = (uint8_t)(i / 97 + rng_below(&r, 3));
+    expect_samples(&colours, raster);
+    struct tsr_buffer file = compress(&colours, &options);
+    uint8_t *const copy = malloc(2 * file.count);
+    for (int i = 0; i < 400; i++) {
+        size_t size = file.count;
+        memcpy(copy, file.bytes, size);
+        for (uint32_t k = 1 + rng_below(&r, 6); k > 0; k--) size = mutate(copy, size, 2 * file.count, &r);
+        if (!skip_case()) saved += salvage(&colours, copy, size, &status) > 0;
+    }
+    expect(saved > 100 || getenv("TSR_TEST_SMALL"), "of only %d mutants anything is saved", saved);
+    free(copy);
+    tsr_buffer_free(&file);
+}
+
+/* Cut at every 97th byte: what is held grows, and all is there in the end. */
 TEST(cuts)
 {
-    const struct tsr_image image = {.columns = 1030,
-                                    .rows = 64,
-                                    .frames = 2,
-                                    .components = 3,
-                                    .bits_allocated = 8,
-                                    .bits_stored = 8,
-                                    .high_bit = 7};
+    const struct tsr_image image = colours;
     struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
     struct rng r = {11};
     enum tsr_status status;
@@ -472,6 +517,8 @@ TEST(other_damage)
     memset(copy, 0, 20);
     memset(copy + file.count - FOOTER, 0, FOOTER);
     assert_int_equal(salvage(&tiled, copy, file.count, &status), all);
+    memcpy(copy, file.bytes, 4); /* with its signature */
+    assert_int_equal(salvage(&tiled, copy, file.count, &status), all);
 
     /* The first half twice, and then the rest: what stands at a wrong place is found, and counts once. */
     memcpy(copy, file.bytes, file.count / 2);
@@ -507,6 +554,86 @@ TEST(other_damage)
     expect(mixed > 0 && mixed < all * 6 / 10, "%lld of %lld pixels", (long long)mixed, (long long)all);
     free(copy);
     tsr_buffer_free(&other);
+    tsr_buffer_free(&file);
+}
+
+/* Bytes that all look like heads of long sections: the search reads each byte of the file so many times at most. */
+TEST(endless_heads)
+{
+    enum { HEADS = 1 << 20, MOST_READS = 40 };
+    static const uint8_t head[] = {'T', 0xff, 0xff, 0x1f, 0, 0};
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    struct tsr_salvage_sinks sinks = TSR_SALVAGE_SINKS;
+    struct tsr_salvaged found = TSR_SALVAGED;
+    struct tsr_buffer none = {NULL, 0};
+    const struct tsr_data_sink sink = tsr_to_memory(&none);
+    draw_tiled();
+    struct tsr_buffer file = compress(&tiled, &options);
+    struct sections s;
+    assert_true(split_sections(file.bytes, file.count, &s));
+    struct tsr_buffer hostile = {malloc(2 * HEADS), section_start(&s, 1)};
+    memcpy(hostile.bytes, file.bytes, hostile.count);
+    for (; hostile.count + sizeof head < HEADS; hostile.count += sizeof head)
+        memcpy(hostile.bytes + hostile.count, head, sizeof head);
+    struct server server = {&hostile, 0, 0};
+    const struct tsr_data_source source = tsr_from_calls(serve, &server, hostile.count);
+    sinks.mask = &sink;
+    assert_int_equal(tsr_salvage(engine, &source, 0, &sink, &sinks, &found, &error), TSR_ERROR_CORRUPT);
+    assert_null(none.bytes);
+    expect(server.bytes < MOST_READS * (uint64_t)hostile.count, "%llu bytes of a file of %zu are read",
+           (unsigned long long)server.bytes, hostile.count);
+    free(hostile.bytes);
+    free_sections(&s);
+    tsr_buffer_free(&file);
+}
+
+/* Frames with the model of another one: a region costs two requests. Such frames count those between: a frame between
+ * whose own section is lost is known by its tiles. If these are lost, too, the frames behind it are, since their models
+ * are not certain. */
+TEST(models_of_other_frames)
+{
+    const struct tsr_image image = {.columns = 300,
+                                    .rows = 300,
+                                    .frames = 5,
+                                    .components = 1,
+                                    .bits_allocated = 16,
+                                    .bits_stored = 12,
+                                    .high_bit = 11};
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    const int64_t each = (int64_t)image.columns * image.rows;
+    struct rng r = {5};
+    struct sections s;
+    enum tsr_status status;
+    for (size_t i = 0; i < (size_t)each * image.frames; i++) {
+        const uint32_t value = (uint32_t)(i % image.columns) + rng_below(&r, 64);
+        raster[2 * i] = (uint8_t)value;
+        raster[2 * i + 1] = (uint8_t)(value >> 8);
+    }
+    expect_samples(&image, raster);
+    struct tsr_buffer file = compress(&image, &options);
+    assert_true(split_sections(file.bytes, file.count, &s));
+    assert_true(find_section(&s, 'G', 3) > 0 && find_section(&s, 'F', 1) < 0); /* all have the model of the first one */
+    const int second = find_section(&s, 'G', 0), third = find_section(&s, 'G', 1);
+    struct tsr_buffer npy = {NULL, 0};
+    struct server server = {&file, 0, 0};
+    const struct tsr_data_source source = tsr_from_calls(serve, &server, file.count);
+    const struct tsr_data_sink sink = tsr_to_memory(&npy);
+    const struct tsr_region region = {9, 9, 99, 99};
+    struct tsr_reader *reader;
+    DO(tsr_open(engine, &source, &reader, &error));
+    server.requests = 0;
+    DO(tsr_write_region(reader, 0, &region, 3, 1, TSR_PICTURE_NPY, &sink, NULL, &error));
+    expect(server.requests <= 2, "%d requests for a region with another frame's model", server.requests);
+    tsr_close(reader);
+    tsr_buffer_free(&npy);
+    const size_t at = section_start(&s, second), tiles = section_start(&s, second + 1),
+                 end = section_start(&s, s.count);
+    memset(file.bytes + at, 0, tiles - at);
+    assert_int_equal(salvage(&image, file.bytes, end, &status), each * (image.frames - 1));
+    memset(file.bytes + at, 0, section_start(&s, third) - at);
+    assert_int_equal(salvage(&image, file.bytes, end, &status), each);
+    assert_int_equal(salvage(&image, file.bytes, file.count, &status), each * (image.frames - 1)); /* by the index */
+    free_sections(&s);
     tsr_buffer_free(&file);
 }
 
@@ -551,7 +678,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(regions_of_all_images), cmocka_unit_test(bytes_of_a_region),
         cmocka_unit_test(each_section_damaged),  cmocka_unit_test(cuts),
-        cmocka_unit_test(other_damage),          cmocka_unit_test(other_files),
+        cmocka_unit_test(other_damage),          cmocka_unit_test(mutants),
+        cmocka_unit_test(endless_heads),         cmocka_unit_test(models_of_other_frames),
+        cmocka_unit_test(other_files),
     };
     return cmocka_run_group_tests(tests, start, end);
 }
