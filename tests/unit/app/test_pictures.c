@@ -637,6 +637,79 @@ TEST(models_of_other_frames)
     tsr_buffer_free(&file);
 }
 
+/* The same, where a wrong model could be taken: frames 2 and 3 are made to be frame 1 again, with its model. Where
+ * frame 2 is lost, two frames back from frame 3 could be frame 0, whose model is another. */
+TEST(wrong_models)
+{
+    struct tsr_image image = tiled;
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    const size_t first = (size_t)tiled.columns * 80;
+    struct rng r = {6};
+    struct sections s;
+    enum tsr_status status;
+    image.rows = 80;
+    image.frames = 4;
+    for (size_t i = 0; i < 4 * first; i++) {
+        const uint32_t value = i < first ? rng_below(&r, 4000) : (uint32_t)(i % 1100) + rng_below(&r, 64);
+        raster[2 * i] = (uint8_t)value;
+        raster[2 * i + 1] = (uint8_t)(value >> 8);
+    }
+    struct tsr_buffer file = compress(&image, &options);
+    assert_true(split_sections(file.bytes, file.count, &s));
+    const size_t frame_bytes = raster_bytes(&image);
+    const int one = find_section(&s, 'F', 1), two = find_section(&s, 'F', 2), three = find_section(&s, 'F', 3);
+    assert_true(one > 0 && two > one && three - two == two - one);
+    for (uint8_t f = 2; f < 4; f++) {
+        const uint8_t like[] = {f, (uint8_t)(f - 1)};
+        const int at = f == 2 ? two : three;
+        memcpy(raster + f * frame_bytes, raster + frame_bytes, frame_bytes);
+        s.section[at].type = 'G';
+        replace_body(&s, at, like, sizeof like);
+        for (int t = 1; t < two - one; t++) {
+            replace_body(&s, at + t, s.section[one + t].body.data, s.section[one + t].body.size);
+            s.section[at + t].body.data[0] = f;
+        }
+    }
+    struct bytes made = join_sections(&s, NEW_IDS);
+    const size_t lost = section_start(&s, two), next = section_start(&s, three), end = section_start(&s, s.count);
+    expect_samples(&image, raster);
+    assert_int_equal(salvage(&image, made.data, made.size, &status), 4 * frame_bytes / 2);
+    assert_int_equal(salvage(&image, made.data, end, &status), 4 * frame_bytes / 2);
+    memset(made.data + lost, 0, next - lost);
+    assert_int_equal(salvage(&image, made.data, end, &status), 2 * frame_bytes / 2);
+    free(made.data);
+    free_sections(&s);
+    tsr_buffer_free(&file);
+}
+
+/* Floating-point numbers that whole numbers stand for: what is lost is 0, and not the number that 0 stands for. */
+TEST(values)
+{
+    const struct tsr_image image = {.columns = 700,
+                                    .rows = 500,
+                                    .frames = 1,
+                                    .components = 1,
+                                    .bits_allocated = 32,
+                                    .bits_stored = 32,
+                                    .high_bit = 31,
+                                    .is_float = true};
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    const int64_t all = (int64_t)image.columns * image.rows;
+    enum tsr_status status;
+    struct rng r = {17};
+    for (size_t i = 0; i < (size_t)all; i++) {
+        const float value = 1000.25f + 0.25f * (float)((i % image.columns) / 4 + rng_below(&r, 16));
+        memcpy(raster + 4 * i, &value, sizeof value);
+    }
+    expect_samples(&image, raster);
+    struct tsr_buffer file = compress(&image, &options);
+    assert_int_equal(salvage(&image, file.bytes, file.count, &status), all);
+    file.bytes[file.count / 2] ^= 1;
+    const int64_t held = salvage(&image, file.bytes, file.count, &status);
+    expect(held > 0 && held < all, "%lld pixels", (long long)held);
+    tsr_buffer_free(&file);
+}
+
 /* With a base, with patches, with loss by path T, units in small squares: cuts and holes at drawn places. */
 TEST(other_files)
 {
@@ -679,7 +752,8 @@ int main(void)
         cmocka_unit_test(regions_of_all_images), cmocka_unit_test(bytes_of_a_region),
         cmocka_unit_test(each_section_damaged),  cmocka_unit_test(cuts),
         cmocka_unit_test(other_damage),          cmocka_unit_test(mutants),
-        cmocka_unit_test(endless_heads),         cmocka_unit_test(models_of_other_frames),
+        cmocka_unit_test(endless_heads),         cmocka_unit_test(values),
+        cmocka_unit_test(wrong_models),          cmocka_unit_test(models_of_other_frames),
         cmocka_unit_test(other_files),
     };
     return cmocka_run_group_tests(tests, start, end);
