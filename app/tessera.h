@@ -101,7 +101,7 @@ enum tsr_status {
     TSR_ERROR_LOSS = 64,      /* more would be lost than the caller allows */
     TSR_ERROR_ENGINE = 70,    /* the engine that was demanded cannot do it */
     TSR_ERROR_PARTIAL = 75,   /* of a set, some files failed and the others are done */
-    TSR_ERROR_CANCELLED = 76  /* the caller cancelled it */
+    TSR_ERROR_CANCELLED = 76  /* the caller cancelled it. The command line, which never ends so, has 76 for --salvage */
 };
 
 /* The status as a word, "ok", "corrupt", ...; never NULL. */

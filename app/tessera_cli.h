@@ -97,6 +97,62 @@ TSR_API enum tsr_status tsr_read_window(struct tsr_reader *reader, uint32_t memb
                                         struct tsr_image_window *window, uint8_t *inside, size_t byte_count,
                                         struct tsr_error *error);
 
+/* ---- Pictures --------------------------------------------------------------------------------------------- */
+
+/* Files that hold the values of samples, and nothing else of an original.
+ *   TSR_PICTURE_NPY  an array of numpy's: frames x rows x columns and, where there are several, x components, of
+ *                    integers or floating-point numbers as tsr_reader_image says; samples of 1 bit are bytes
+ *   TSR_PICTURE_PNG  one frame of unsigned integers of at most 16 bits, in 8 or 16
+ *   TSR_PICTURE_PNM  the same (PGM, PPM), of one component or three; frames stand below each other */
+enum tsr_picture { TSR_PICTURE_NPY = 0, TSR_PICTURE_PNG = 1, TSR_PICTURE_PNM = 2 };
+
+/* Writes a rectangle of a member's frames as a picture: frames of them, from frame first on, counted from 0; frames 0:
+ * all of these. What of the rectangle lies outside of the image is left out. Cost: of each frame that of
+ * tsr_read_region. report: kind, way, promise (never TSR_PROMISE_FILE), image and bytes; or NULL. Errors: as
+ * tsr_read_region and those of sinks; TSR_ERROR_USAGE also where all of the region lies outside, and where the picture
+ * cannot have the samples. */
+TSR_API enum tsr_status tsr_write_region(struct tsr_reader *reader, uint32_t member, const struct tsr_region *region,
+                                         uint32_t first, uint32_t frames, enum tsr_picture picture,
+                                         const struct tsr_data_sink *sink, struct tsr_report *report,
+                                         struct tsr_error *error);
+
+/* What tsr_salvage writes besides the picture, and tells. */
+struct tsr_salvage_sinks {
+    size_t size;
+    enum tsr_picture picture;         /* the kind of the picture */
+    const struct tsr_data_sink *mask; /* a PGM: frames below each other, 255 where a sample is held, else 0 */
+    /* NULL, or called for each part of a frame: a rectangle whose units are all held, or all lost. The rectangles of a
+     * frame do not overlap, and fill it. Of frames beyond found->frames, which are all lost, at most
+     * TSR_SALVAGE_LOST_FRAMES are told. By one thread, before anything is delivered. */
+    void (*tell)(void *context, uint32_t frame, const struct tsr_region *region, bool is_held);
+    void *context;
+};
+#define TSR_SALVAGE_SINKS TSR_SIZED(struct tsr_salvage_sinks)
+enum { TSR_SALVAGE_LOST_FRAMES = 1024 };
+
+struct tsr_salvaged {
+    size_t size;
+    struct tsr_image image;         /* of the original */
+    uint32_t frames;                /* of the picture: up to the last one of which something was found */
+    uint64_t samples, samples_held; /* of all frames and components of the original */
+    uint64_t regions;               /* that were told */
+    uint64_t bytes;                 /* of the picture */
+    bool lossy;                     /* samples that are held are those of a coding with loss; else of the original */
+    bool is_searched;               /* the index and its copy are lost, and units were looked for in all bytes */
+};
+#define TSR_SALVAGED TSR_SIZED(struct tsr_salvaged)
+
+/* Writes what is left of a .tsr with an image that is damaged or cut, as a picture: the samples of all units whose
+ * checks hold, and 0 for the others. A unit is held where it decodes from sections whose checks hold, which bind it to
+ * the file and its place: so its samples are those that were coded. Nothing is proven of the file as a whole. member:
+ * of a series, the number of the file, else 0. app/cli/PARTS.md says what can be saved. Errors: TSR_ERROR_CORRUPT
+ * (nothing is held, or the header and its copy are lost), TSR_ERROR_USAGE (no image is coded), TSR_ERROR_NOT_TSR,
+ * TSR_ERROR_VERSION, those of reading and of sinks; then no sink gets anything but, where only the picture's cannot
+ * take it, the mask's. */
+TSR_API enum tsr_status tsr_salvage(struct tsr_engine *engine, const struct tsr_data_source *source, uint32_t member,
+                                    const struct tsr_data_sink *sink, const struct tsr_salvage_sinks *sinks,
+                                    struct tsr_salvaged *found, struct tsr_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -170,6 +170,12 @@ void note_series(const char *path);
 enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                             struct outcome *outcome);
 
+/* inputs/names.c: that a picture is named as what it is. Errors: TSR_ERROR_USAGE. */
+enum tsr_status check_picture_name(const struct task *task, struct tsr_error *error);
+
+/* verbs/salvage.c: decompress --salvage. Returns the exit status. */
+int salvage_files(const struct options *options);
+
 /* verbs/decompress.c: decodes a task's input to its end, and checks it. */
 enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                          struct outcome *outcome);

@@ -194,7 +194,7 @@ static enum tsr_status read_by_view(const struct tsr_call *call, bool *in_turn)
     return status;
 }
 
-static enum tsr_status read_at_once(const struct tsr_call *call)
+enum tsr_status tsr_reader_part(const struct tsr_call *call)
 {
     struct tsr_reader *const r = call->reader;
     struct tsr_container_reader *container = NULL;
@@ -217,7 +217,7 @@ static enum tsr_status read_part(struct tsr_reader *reader, uint32_t member, uin
                                  struct tsr_error *error)
 {
     TSR_TRY(tsr_check_pointer(buffer, "buffer", error));
-    struct tsr_call call = tsr_call_of_reader(reader, read_at_once, member, error);
+    struct tsr_call call = tsr_call_of_reader(reader, tsr_reader_part, member, error);
     call.takes_turn = false;
     call.frame = frame;
     call.region = region;

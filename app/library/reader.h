@@ -128,6 +128,11 @@ enum tsr_status tsr_reader_blob(struct tsr_reader *reader, enum tsr_blob blob, u
                                 size_t count, size_t *got, struct tsr_error *error);
 void tsr_forget_blob(struct tsr_kept_blob *blob);
 
+/* read_frame.c: reads a frame, or a region of one, to the buffer of a call, whose fields are those of tsr_read_region.
+ */
+struct tsr_call;
+enum tsr_status tsr_reader_part(const struct tsr_call *call);
+
 /* calls/images.c: when another member is chosen. */
 void tsr_forget_inner(struct tsr_inner_list *list);
 
@@ -137,6 +142,10 @@ enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_contai
                                     uint8_t *raster, struct tsr_error *error);
 enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error);
+
+/* The sides of the tiles of a frame that is no unit, from its model. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_READ. */
+enum tsr_status tsr_read_tiling(struct tsr_container_reader *container, uint32_t frame, uint32_t *width,
+                                uint32_t *height, struct tsr_error *error);
 
 /* calls/read_stream.c: appends the stream of a frame that is a unit. */
 enum tsr_status tsr_read_unit(struct tsr_container_reader *container, uint32_t frame, struct tsr_bytes *stream,

@@ -127,7 +127,7 @@ static enum tsr_status find_touched(struct tsr_container_reader *container, uint
     struct tsr_bit_reader bits = tsr_bit_reader(model->bytes, model->size);
     if (!tsr_get_tiling(&bits, image, &cut))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has a model that describes no such frame", frame);
-    if (tsr_tiling_count(cut) != tsr_container_frame_tiles(container, frame))
+    if (tsr_tiling_count(cut) != tsr_container_frame_tiles(container, frame) && !tsr_container_is_searched(container))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has %u tiles, and its model %u", frame,
                         tsr_container_frame_tiles(container, frame), tsr_tiling_count(cut));
     const uint32_t width = (uint32_t)cut.tile_width, height = (uint32_t)cut.tile_height;
@@ -264,6 +264,23 @@ static enum tsr_status decode_region(struct tsr_engine *engine, struct tsr_conta
     if (status == TSR_OK) status = decode_touched(engine, container, &touched, &coded, frame, region, out, error);
     free_coded(&coded);
     free(model_bytes);
+    return status;
+}
+
+enum tsr_status tsr_read_tiling(struct tsr_container_reader *container, uint32_t frame, uint32_t *width,
+                                uint32_t *height, struct tsr_error *error)
+{
+    const struct tsr_region corner = {0, 0, 1, 1};
+    struct tsr_piece model;
+    struct touched touched;
+    TSR_TRY(tsr_check_frame_sections(container, frame, error));
+    uint8_t *const bytes = malloc(tsr_container_model_bytes(container, frame) + 1);
+    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame's model");
+    enum tsr_status status = tsr_container_get_model(container, frame, bytes, &model, error);
+    if (status == TSR_OK) status = find_touched(container, frame, &model, &corner, &touched, error);
+    if (status == TSR_OK) *width = touched.width;
+    if (status == TSR_OK) *height = touched.height;
+    free(bytes);
     return status;
 }
 

@@ -190,6 +190,15 @@ enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container
                                    struct tsr_error *error);
 void tsr_container_close(struct tsr_container_reader *reader);
 
+/* The same of a file that may be damaged anywhere, or cut: of one that is no series, any section that frames need is
+ * found whose check holds, if the header or its copy is there. Where the index was of no use, tiles may be missing
+ * (tsr_container_is_searched): tsr_container_frame_tiles then is at least the number of those that are there. */
+enum tsr_status tsr_container_open_damaged(struct tsr_input *input, struct tsr_container_reader **reader,
+                                           struct tsr_error *error);
+bool tsr_container_is_searched(const struct tsr_container_reader *reader);
+/* Whether any section of a frame was found. */
+bool tsr_container_may_have_frame(const struct tsr_container_reader *reader, uint32_t frame);
+
 /* The id of the file, also of a series, without opening it. Cost: the header; of a small file, all of it. Errors: as
  * tsr_container_open. */
 enum tsr_status tsr_container_read_id(struct tsr_input *input, uint64_t *id, struct tsr_error *error);

@@ -7,7 +7,8 @@
 
 /* Finds the model of a frame that has another frame's model. The other frame stands a number of frames before, in
  * whichever member. */
-static enum tsr_status find_model(struct tsr_container_reader *r, size_t from, size_t *found, struct tsr_error *error)
+static enum tsr_status find_model(struct tsr_container_reader *r, size_t from, uint32_t frame, size_t *found,
+                                  struct tsr_error *error)
 {
     const uint8_t *body;
     size_t size;
@@ -20,9 +21,9 @@ static enum tsr_status find_model(struct tsr_container_reader *r, size_t from, s
     }
     if (status != TSR_OK) return TSR_OK; /* reading the frame will report it */
     struct tsr_cursor c = {body, size, 0, false};
-    tsr_get_varint(&c);
+    const bool is_numbered = tsr_get_varint(&c) == frame;
     uint64_t distance = tsr_get_varint(&c);
-    if (c.bad || c.at != size || distance < 1 || distance > TSR_LIKE_LIMIT) return TSR_OK;
+    if (!is_numbered || c.bad || c.at != size || distance < 1 || distance > TSR_LIKE_LIMIT) return TSR_OK;
     while (from-- > 0) {
         const uint8_t type = r->sections.place[from].type;
         if (type != TSR_SECTION_FRAME && type != TSR_SECTION_LIKE) continue;
@@ -56,10 +57,10 @@ static uint64_t places_memory(const struct tsr_container_reader *r, uint32_t fra
            (uint64_t)TSR_FRAME_MEMORY * (frames > sections ? frames - sections : 0);
 }
 
-/* Allocates the arrays that find_frames() fills. */
-static bool take_places(struct tsr_container_reader *r, uint32_t frames)
+enum tsr_status tsr_take_places(struct tsr_container_reader *r, uint32_t frames, struct tsr_error *error)
 {
     const size_t sections = r->end - r->first;
+    if (frames > sections) TSR_TRY(tsr_input_claim_header(r->sections.input, places_memory(r, frames), error));
     free(r->frame_place);
     free(r->frame_tiles);
     free(r->frame_number);
@@ -72,7 +73,9 @@ static bool take_places(struct tsr_container_reader *r, uint32_t frames)
     r->frame_number = malloc(((size_t)frames + 1) * sizeof *r->frame_number);
     r->section_hash = malloc((sections + 1) * sizeof *r->section_hash);
     r->is_opened = calloc(sections + 1, sizeof *r->is_opened);
-    return r->frame_place && r->frame_tiles && r->frame_number && r->model_place && r->section_hash && r->is_opened;
+    if (r->frame_place && r->frame_tiles && r->frame_number && r->model_place && r->section_hash && r->is_opened)
+        return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
 }
 
 struct tsr_stretch_of_file tsr_container_base(const struct tsr_container_reader *r)
@@ -207,8 +210,7 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
     if (frames > most_frames(r))
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "the file ends, or is damaged, before its proof: %u frames are missing", frames);
-    if (frames > sections) TSR_TRY(tsr_input_claim_header(r->sections.input, places_memory(r, frames), error));
-    if (!take_places(r, frames)) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
+    TSR_TRY(tsr_take_places(r, frames, error));
     if (r->chosen.header.has_base && tsr_container_base(r).size == 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has no base, which its header promises");
     uint32_t frame = 0;
@@ -221,7 +223,7 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
         if ((is_unit || (begins && !are_units)) && frame < frames) {
             r->model_place[frame] = is_unit ? TSR_NOWHERE : i;
             r->units += is_unit;
-            if (place->type == TSR_SECTION_LIKE) TSR_TRY(find_model(r, i, &r->model_place[frame], error));
+            if (place->type == TSR_SECTION_LIKE) TSR_TRY(find_model(r, i, frame, &r->model_place[frame], error));
             r->frame_tiles[frame] = 0;
             r->frame_number[frame] = frame;
             r->frame_place[frame++] = i;
@@ -289,16 +291,20 @@ static enum tsr_status find_contents(struct tsr_container_reader *r, struct tsr_
     if (tsr_is_series(&r->chosen.header)) return find_members(r, error);
     r->members = 1;
     r->end = r->sections.count;
-    return find_frames(r, error);
+    const bool searches = r->sections.salvages && tsr_has_frames(&r->chosen.header);
+    if (searches && r->sections.is_walked) return tsr_search_sections(r, error);
+    const enum tsr_status status = find_frames(r, error);
+    return searches && status == TSR_ERROR_CORRUPT ? tsr_search_sections(r, error) : status;
 }
 
-enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container_reader **reader,
-                                   struct tsr_error *error)
+static enum tsr_status open_container(struct tsr_input *input, bool salvages, struct tsr_container_reader **reader,
+                                      struct tsr_error *error)
 {
     struct tsr_container_reader *r = calloc(1, sizeof *r);
     *reader = NULL;
     if (!r) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
     r->sections.input = input;
+    r->sections.salvages = salvages;
     tsr_input_hash_late(input); /* sections have hashes of their own */
     enum tsr_status status = tsr_find_sections(&r->sections, &r->chosen.header, error);
     if (status == TSR_OK) status = find_contents(r, error);
@@ -308,6 +314,28 @@ enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container
     }
     *reader = r;
     return TSR_OK;
+}
+
+enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container_reader **reader,
+                                   struct tsr_error *error)
+{
+    return open_container(input, false, reader, error);
+}
+
+enum tsr_status tsr_container_open_damaged(struct tsr_input *input, struct tsr_container_reader **reader,
+                                           struct tsr_error *error)
+{
+    return open_container(input, true, reader, error);
+}
+
+bool tsr_container_is_searched(const struct tsr_container_reader *reader)
+{
+    return reader->is_searched;
+}
+
+bool tsr_container_may_have_frame(const struct tsr_container_reader *reader, uint32_t frame)
+{
+    return !reader->is_searched || reader->frame_place[frame] + 1 < reader->sections.count;
 }
 
 static void close_sections(struct tsr_sections *s)

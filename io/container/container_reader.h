@@ -33,7 +33,10 @@ struct tsr_container_reader {
     uint32_t *frame_number;  /* by frame: the number in that section; of an equal one that of the other frame */
     size_t *model_place;     /* by frame: the place of its model; TSR_NOWHERE: it is damaged, or the frame is a unit */
     uint32_t units;          /* frames that are units */
-    uint8_t *blob;           /* a decompressed blob */
+    bool is_searched; /* the sections were found by tsr_search_sections. Then places without bytes stand for those that
+                         are lost, of which the last is that of all frames that are lost; and frame_tiles is at least
+                         the number of tiles that can be there */
+    uint8_t *blob;    /* a decompressed blob */
     size_t blob_capacity;
     struct base { /* for each blob: the content that others are compressed with, and its member */
         uint8_t *bytes;
@@ -94,6 +97,15 @@ const uint8_t *tsr_read_twin(struct tsr_container_reader *r, size_t twin, uint64
 enum tsr_status tsr_find_twin(struct tsr_container_reader *r, size_t place, const uint8_t **body, size_t *size,
                               struct tsr_error *error);
 void tsr_forget_twins(struct tsr_container_reader *r);
+
+/* ---- Damage ------------------------------------------------------------------------------------------------ */
+
+/* search_sections.c: finds the sections of a file that is no series without an index, wherever they stand, and the
+ * frames that they belong to. Lost sections are no error. Errors: TSR_ERROR_READ, TSR_ERROR_LIMIT. */
+enum tsr_status tsr_search_sections(struct tsr_container_reader *r, struct tsr_error *error);
+
+/* Claims and allocates what tells where frames begin, of the sections first to end - 1. Errors: TSR_ERROR_LIMIT. */
+enum tsr_status tsr_take_places(struct tsr_container_reader *r, uint32_t frames, struct tsr_error *error);
 
 /* ---- Blobs ------------------------------------------------------------------------------------------------ */
 

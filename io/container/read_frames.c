@@ -16,6 +16,8 @@ uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, ui
 /* Bytes of count sections of a frame, from its section number first on. */
 static uint64_t some_bytes(const struct tsr_container_reader *r, uint32_t frame, size_t first, size_t count)
 {
+    if (r->frame_place[frame] + first + count > r->sections.count)
+        return 0; /* get_sections says that they are missing */
     const struct tsr_place *from = &r->sections.place[r->frame_place[frame] + first];
     const struct tsr_place *last = from + count - 1;
     return count == 0 ? 0 : last->offset + last->length - from->offset;
@@ -114,6 +116,8 @@ static enum tsr_status get_sections(struct tsr_container_reader *r, uint32_t fra
     const struct tsr_place *from = &r->sections.place[r->frame_place[frame] + first];
     struct tsr_error why;
     if (count == 0) return TSR_OK;
+    if (r->frame_place[frame] + first + count > r->sections.count)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "tile %zu of frame %u is missing", first + count - 2, frame);
     TSR_TRY(tsr_input_read(r->sections.input, from->offset, buffer, (size_t)some_bytes(r, frame, first, count), error));
     for (size_t i = 0; i < count; i++) {
         const uint8_t *section = buffer + (from[i].offset - from->offset);
@@ -148,7 +152,8 @@ size_t tsr_container_model_bytes(const struct tsr_container_reader *reader, uint
 enum tsr_status tsr_container_get_model(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
                                         struct tsr_piece *model, struct tsr_error *error)
 {
-    TSR_TRY(get_sections(r, frame, 0, 1, buffer, model, NULL, error));
+    /* The section of a frame with another's model was read when that was found. */
+    if (!other_model(r, frame)) TSR_TRY(get_sections(r, frame, 0, 1, buffer, model, NULL, error));
     return has_own_model(r, frame) ? TSR_OK : get_other_model(r, frame, buffer, model, error);
 }
 

@@ -43,9 +43,18 @@ enum tsr_section_type {
 
 /* The seal: a section's check is the hash of its bytes plus the seal. The seal says that the section belongs to the
  * file or the member of this id, as number n. FORMAT.md 3. */
+#define TSR_SEAL_STEP 0x9e3779b97f4a7c15u
 static inline uint64_t tsr_seal(uint64_t id, uint64_t n)
 {
-    return id + n * 0x9e3779b97f4a7c15u;
+    return id + n * TSR_SEAL_STEP;
+}
+
+/* The number that a seal has: n of tsr_seal, by the inverse of the step modulo 2^64. */
+static inline uint64_t tsr_number_of_seal(uint64_t id, uint64_t seal)
+{
+    const uint64_t inverse = 0xf1de83e19937733du;
+    _Static_assert(TSR_SEAL_STEP * 0xf1de83e19937733du == 1, "the inverse of the step");
+    return (seal - id) * inverse;
 }
 
 /* Whether restoring needs no section of this type: a reader that does not know the type skips the section. */

@@ -25,9 +25,8 @@ const uint8_t *tsr_open_section(const uint8_t *section, size_t length, enum tsr_
     return section + c.at;
 }
 
-/* Reads type and whole length of the section at offset. */
-static enum tsr_status read_head(struct tsr_sections *s, uint64_t offset, uint8_t *type, uint64_t *length,
-                                 struct tsr_error *error)
+enum tsr_status tsr_read_head(struct tsr_sections *s, uint64_t offset, uint8_t *type, uint64_t *length,
+                              struct tsr_error *error)
 {
     uint8_t head[TSR_SECTION_HEAD_LIMIT];
     const uint64_t left = tsr_input_size(s->input) - offset;
@@ -68,7 +67,7 @@ static enum tsr_status read_unchecked(struct tsr_sections *s, uint64_t offset, e
 {
     uint8_t found = 0;
     uint64_t whole = 0;
-    TSR_TRY(read_head(s, offset, &found, &whole, error));
+    TSR_TRY(tsr_read_head(s, offset, &found, &whole, error));
     if (found != type || whole > section_limit(s, type))
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "there is no section '%c' at byte %llu", type,
                            (unsigned long long)offset);
@@ -127,8 +126,8 @@ enum tsr_status tsr_read_section(struct tsr_sections *s, uint64_t offset, enum t
     return check_section(s, offset, type, length, seal, error);
 }
 
-static enum tsr_status add_place(struct tsr_sections *s, uint64_t offset, uint64_t length, uint8_t type,
-                                 struct tsr_error *error)
+enum tsr_status tsr_add_place(struct tsr_sections *s, uint64_t offset, uint64_t length, uint8_t type,
+                              struct tsr_error *error)
 {
     if (s->count == s->capacity) {
         const size_t capacity = s->capacity ? 2 * s->capacity : 64;
@@ -156,7 +155,7 @@ static enum tsr_status read_index(struct tsr_sections *s, const uint8_t *body, s
         const uint8_t type = tsr_get_u8(&c);
         const uint64_t length = tsr_get_varint(&c);
         if (c.bad || length < TSR_SECTION_LEAST || length > end - offset) break;
-        TSR_TRY(add_place(s, offset, length, type, error));
+        TSR_TRY(tsr_add_place(s, offset, length, type, error));
         offset += length;
     }
     if (c.bad || c.at != size || offset != end)
@@ -174,10 +173,10 @@ static enum tsr_status walk_sections(struct tsr_sections *s, uint64_t offset, st
     while (offset < size) {
         uint8_t type = 0;
         uint64_t length = 0;
-        const enum tsr_status status = read_head(s, offset, &type, &length, error);
+        const enum tsr_status status = tsr_read_head(s, offset, &type, &length, error);
         if (status == TSR_ERROR_CORRUPT || type == TSR_SECTION_INDEX || type == TSR_SECTION_COPY) return TSR_OK;
         TSR_TRY(status);
-        TSR_TRY(add_place(s, offset, length, type, error));
+        TSR_TRY(tsr_add_place(s, offset, length, type, error));
         offset += length;
     }
     return TSR_OK;
@@ -303,7 +302,44 @@ static enum tsr_status find_by_copy(struct tsr_sections *s, const struct footer 
     s->damage = "header";
     *header = copy.header;
     s->header_hash = tsr_header_hash(copy.body, copy.body_size);
-    return read_index(s, copy.index, copy.index_size, tsr_header_end(copy.body_size), footer->index_offset, error);
+    s->first = tsr_header_end(copy.body_size);
+    return read_index(s, copy.index, copy.index_size, s->first, footer->index_offset, error);
+}
+
+/* Looks for the copy itself, from the end of a file on that has neither a header nor a footer, and takes the header
+ * from it. The places are not looked for. The work is bounded as that of tsr_search_sections. */
+static enum tsr_status search_copy(struct tsr_sections *s, struct tsr_header *header, struct tsr_error *error)
+{
+    enum { HEAD = 32, WINDOW = 1 << 12, MOST_PASSES = 16 };
+    uint8_t window[WINDOW + HEAD];
+    const uint64_t size = tsr_input_size(s->input);
+    uint64_t work = MOST_PASSES * size;
+    for (uint64_t end = size; end > 0;) {
+        const uint64_t begin = end < WINDOW ? 0 : end - WINDOW;
+        const size_t count = (size_t)(size - begin < sizeof window ? size - begin : sizeof window);
+        TSR_TRY(tsr_input_read(s->input, begin, window, count, error));
+        for (uint64_t at = end; at-- > begin;) {
+            struct copy copy;
+            struct tsr_error ignored;
+            struct tsr_cursor c = {window + (at - begin), count - (size_t)(at - begin), 0, false};
+            if (tsr_get_u8(&c) != TSR_SECTION_COPY) continue;
+            const uint64_t length = tsr_get_varint(&c), of_header = tsr_get_varint(&c);
+            if (tsr_get_u8(&c) != TSR_FORMAT_VERSION || c.bad || of_header > TSR_HEADER_LIMIT || length > work)
+                continue;
+            work -= length;
+            const enum tsr_status status = read_copy(s, at, &copy, &ignored);
+            if (status == TSR_ERROR_LIMIT || status == TSR_ERROR_READ)
+                return tsr_fail(error, status, "%s", ignored.text);
+            if (status != TSR_OK) continue;
+            *header = copy.header;
+            s->header_hash = tsr_header_hash(copy.body, copy.body_size);
+            s->first = tsr_header_end(copy.body_size);
+            s->is_walked = true;
+            return TSR_OK;
+        }
+        end = begin;
+    }
+    return TSR_ERROR_CORRUPT;
 }
 
 /* Finds the sections of a file with an intact header: by the index, its copy, or a walk. */
@@ -313,6 +349,7 @@ static enum tsr_status find_places(struct tsr_sections *s, const struct footer *
     const uint8_t *index;
     size_t size, length = 0;
     struct copy copy;
+    s->first = first;
     if (!footer->whole) {
         note_damage(s, "footer");
         return walk_sections(s, first, error);
@@ -403,14 +440,22 @@ enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *hea
     const bool is_signed = memcmp(signature, TSR_SIGNATURE, TSR_SIGNATURE_BYTES) == 0;
     bool small = false;
     if (!footer.whole && size > TSR_SIGNATURE_BYTES) TSR_TRY(find_small(s, is_signed, &small, error));
-    if (!is_signed && !footer.whole && !small)
+    if (!is_signed && !footer.whole && !small && !(s->salvages && search_copy(s, header, error) == TSR_OK))
         return tsr_fail(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", tsr_input_name(s->input));
     if (!is_signed) note_damage(s, "signature");
+    if (s->first > 0) return TSR_OK;
     if (size <= TSR_SIGNATURE_BYTES)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends after its signature", tsr_input_name(s->input));
     if (small) TSR_TRY(expand(s, error));
     if (small) TSR_TRY(read_footer(s, &footer, error));
-    const enum tsr_status status = read_header(s, header, &first, &version, error);
-    if (status == TSR_OK) return s->header_alone ? TSR_OK : find_places(s, &footer, first, header, error);
-    return is_final(status) ? status : find_by_copy(s, &footer, version, header, error);
+    enum tsr_status status = read_header(s, header, &first, &version, error);
+    if (status == TSR_OK && s->header_alone) return TSR_OK;
+    if (status == TSR_OK) {
+        status = find_places(s, &footer, first, header, error);
+        s->is_walked |= status == TSR_ERROR_CORRUPT;
+        return s->salvages && status == TSR_ERROR_CORRUPT ? TSR_OK : status;
+    }
+    if (is_final(status)) return status;
+    if (s->salvages && !footer.whole && search_copy(s, header, error) == TSR_OK) return TSR_OK;
+    return find_by_copy(s, &footer, version, header, error);
 }

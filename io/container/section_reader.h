@@ -18,10 +18,12 @@ enum { TSR_FRAME_MEMORY = 24, TSR_INDEX_MEMORY = 2 * sizeof(struct tsr_place) + 
 
 struct tsr_sections {
     struct tsr_input *input;
+    bool salvages;           /* what is damaged is looked for where it is not needed otherwise */
     bool header_alone;       /* places are not wanted; copies are read only if the header is damaged */
     const char *damage;      /* the first part that is damaged and has an intact copy, as a word; or NULL */
     struct tsr_place *place; /* the sections between the header and the index */
     size_t count, capacity;
+    uint64_t first;  /* where the first section after the header begins */
     bool is_walked;  /* the sections were found without an index, as far as the file is intact */
     uint8_t *buffer; /* a section as it is stored */
     size_t buffer_capacity;
@@ -31,9 +33,18 @@ struct tsr_sections {
     uint64_t header_hash;                /* an id begins with it: the hash of the header's body, whose id counts as 0 */
 };
 
-/* Reads the header and finds the places. The caller has set input and header_alone; all else is 0. Errors:
+/* Reads the header and finds the places. The caller has set input, salvages and header_alone; all else is 0. Errors:
  * TSR_ERROR_NOT_TSR, TSR_ERROR_VERSION, TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_READ. */
 enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *header, struct tsr_error *error);
+
+/* Reads type and whole length of the section at offset. Errors: TSR_ERROR_CORRUPT (it does not fit into the file),
+ * TSR_ERROR_READ. */
+enum tsr_status tsr_read_head(struct tsr_sections *s, uint64_t offset, uint8_t *type, uint64_t *length,
+                              struct tsr_error *error);
+
+/* Adds a place behind the others. Errors: TSR_ERROR_LIMIT. */
+enum tsr_status tsr_add_place(struct tsr_sections *s, uint64_t offset, uint64_t length, uint8_t type,
+                              struct tsr_error *error);
 
 /* Reads the section at offset, which must have this type and this seal (tsr_seal). *body points into the buffer and is
  * valid until the next call. */

@@ -147,6 +147,11 @@ static const struct scenario scenarios[] = {
      {"compress", "-q", "-r", "--no-times", "--series", "s.tsr", "in"},
      {"test", "-q", "s.tsr"},
      NULL},
+    {"region",
+     {"a.dcm=" DCM, "@other=" TXT},
+     {"compress", "-q", "a.dcm", "-o", "s.tsr"},
+     {"decompress", "-q", "--region", "9,9,99,99", "s.tsr", "-o", "back.npy"},
+     "s.tsr"},
     {"info", {"a.dcm=" DCM}, {"compress", "-q", "--qp", "20", "a.dcm", "-o", "s.tsr"}, {"info", "s.tsr"}, NULL},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };

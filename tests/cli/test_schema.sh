@@ -26,6 +26,8 @@ lines 0 "$TESSERA" compress --json --progress json -r set -o made
 lines 0 "$TESSERA" compress --json -r --update set -o made
 lines 75 "$TESSERA" compress --json -r set -o made
 lines 0 "$TESSERA" compress --json -r --dry-run set -o dry
+lines 0 "$TESSERA" decompress --json --region 1,2,30,40 made/below/slice_01.dcm.tsr -o part.npy
+lines 75 "$TESSERA" decompress --json --salvage made/below/slice_01.dcm.tsr made/below/text.txt.tsr -o left
 for loss in '--qp 20' '--psnr 40' '--max-error 2' '--verify none' '-9 --path transform'; do
     # shellcheck disable=SC2086
     lines 0 "$TESSERA" compress --json -r -f $loss set -o lossy

@@ -1,6 +1,8 @@
 /* Any bytes as a .tsr file: info and decoding return a documented status, without a crash and within bounds. */
 #include "fuzz_support.h"
 
+#include "app/tessera_cli.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +67,39 @@ static int test_series(const char *input, const char *output, const struct tsr_i
     return 0;
 }
 
+static void forget_region(void *context, uint32_t frame, const struct tsr_region *region, bool is_held)
+{
+    uint64_t *const told = context;
+    (void)frame;
+    (void)is_held;
+    *told += (uint64_t)region->columns * region->rows;
+}
+
+/* What is left of the file: a documented status. *all: each of its samples is held. */
+static void salvage(const uint8_t *data, size_t size, bool *all)
+{
+    struct tsr_buffer picture = {NULL, 0}, mask = {NULL, 0};
+    const struct tsr_data_source source = tsr_from_memory(data, size);
+    const struct tsr_data_sink sink = tsr_to_memory(&picture), of_mask = tsr_to_memory(&mask);
+    struct tsr_salvage_sinks sinks = TSR_SALVAGE_SINKS;
+    struct tsr_salvaged found = TSR_SALVAGED;
+    struct tsr_error error = {TSR_OK, 0, "", 0};
+    uint64_t told = 0;
+    sinks.mask = &of_mask;
+    sinks.tell = forget_region;
+    sinks.context = &told;
+    const enum tsr_status status = tsr_salvage(fuzz_engine(1), &source, 0, &sink, &sinks, &found, &error);
+    *all = status == TSR_OK && found.samples_held == found.samples;
+    if (status != TSR_ERROR_USAGE) check_status(status, &error, "salvage");
+    FUZZ_PROMISE(status == TSR_OK || (!picture.bytes && !mask.bytes), "nothing is salvaged, but %zu bytes",
+                 picture.count);
+    FUZZ_PROMISE(status != TSR_OK || (found.samples_held > 0 && told >= found.samples_held / found.image.components),
+                 "%llu samples, of which %llu are told", (unsigned long long)found.samples_held,
+                 (unsigned long long)told);
+    tsr_buffer_free(&picture);
+    tsr_buffer_free(&mask);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct fuzz_path input = fuzz_path("tsr"), output = fuzz_path("out");
@@ -77,11 +112,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (known == TSR_OK && info.members > 0) return test_series(input.name, output.name, &info);
     const uint64_t samples = (uint64_t)info.image.columns * info.image.rows * info.image.components;
     if (known == TSR_OK && samples > SAMPLES_LIMIT) return 0;
+    bool all;
+    salvage(data, size, &all);
 
     const enum tsr_status status = restore_path(fuzz_engine(1), input.name, output.name, &report, &error);
     check_status(status, &error, "decompress");
     if (status != TSR_OK) return 0;
     FUZZ_PROMISE(known == TSR_OK, "a file without info decompresses");
+    FUZZ_PROMISE(all || !info.has_image || info.members > 0, "a whole file is not salvaged as a whole");
     size_t restored_size;
     free(fuzz_read_file(output.name, &restored_size));
     FUZZ_PROMISE(restored_size == report.bytes_out, "%zu bytes restored, %llu reported", restored_size,

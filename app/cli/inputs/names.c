@@ -75,6 +75,8 @@ char *original_name(const struct options *options, const char *name)
 char *output_name(const struct options *options, const char *original)
 {
     char *result = NULL;
+    if (options->picture.is_region) return asprintf(&result, "%s.region.npy", original) < 0 ? NULL : result;
+    if (options->picture.salvages) return asprintf(&result, "%s.salvaged.npy", original) < 0 ? NULL : result;
     if (options->verb == VERB_DECOMPRESS) return strdup(original);
     if (options->verb == VERB_EXPORT) { /* never the original's: -f would overwrite that */
         const size_t length = strlen(original), stem = length > 4 && !strcasecmp(original + length - 4, ".dcm") ? 4 : 0;
@@ -130,10 +132,23 @@ enum tsr_status check_folder(const struct options *o, struct tsr_error *error)
                   o->out.path, o->out.path);
 }
 
+enum tsr_status check_picture_name(const struct task *task, struct tsr_error *error)
+{
+    static const char *const endings[] = {".npy", ".png", ".pgm", ".ppm", ".pnm"};
+    if (task->to_stdout) return TSR_OK;
+    const char *const output = task->output, *const last = strrchr(output, '/'),
+                      *const dot = strrchr(last ? last : output, '.');
+    for (size_t i = 0; dot && i < sizeof endings / sizeof endings[0]; i++)
+        if (strcmp(dot, endings[i]) == 0) return TSR_OK;
+    return refuse(error, TSR_ERROR_USAGE, "%s names no picture that can be written: .npy, .png, .pgm or .ppm ends it",
+                  output);
+}
+
 enum tsr_status check_ending(const struct options *options, struct tsr_error *error)
 {
     const char *end, *original_end;
     const char *const output = options->out.path;
+    if (options->picture.is_region || options->picture.salvages) return TSR_OK; /* check_picture_name */
     if (!has_image_ending(output, &end) || is_same_file(options->in.names[0], output)) return TSR_OK;
     if (options->verb == VERB_COMPRESS)
         return refuse(error, TSR_ERROR_USAGE, "compress writes a .tsr file, not %s: name it %s.tsr", output, output);

@@ -103,6 +103,7 @@ bool add_series(struct walk *walk, const char *path, const struct place *place, 
     const struct tsr_data_source source = tsr_from_path(path);
     if (!walk->engine || walk->is_single) return false;
     const enum tsr_status status = tsr_open(walk->engine, &source, &series, &error);
+    if (status == TSR_ERROR_CORRUPT && walk->options->picture.salvages) return false;
     if (status != TSR_OK) {
         name_flags(&error);
         add_task(walk, strdup(path), NULL, place->name ? strdup(place->name) : NULL, status, error.text);

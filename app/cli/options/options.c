@@ -77,6 +77,8 @@ static bool *flag_of(int code, struct options *o)
         return &o->coding.compress.lossless_rest;
     case LONG_BASE:
         return &o->in.base;
+    case LONG_SALVAGE:
+        return &o->picture.salvages;
     case LONG_IDENTIFY:
         return &o->report.identify;
     case LONG_DICOM:
@@ -195,6 +197,10 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
         return parse_shard(optarg, &o->in);
     case LONG_TO:
         return parse_export(optarg, &o->to);
+    case LONG_REGION:
+        return parse_region(optarg, &o->in, &o->picture);
+    case LONG_FRAME:
+        return parse_frame(optarg, &o->picture);
     default:
         return take_coding(code, &o->coding, given);
     }

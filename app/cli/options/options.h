@@ -125,6 +125,16 @@ struct export_options {
     bool is_given;
 };
 
+/* decompress, cat: samples as a picture, instead of an original. */
+struct picture_options {
+    bool salvages;  /* --salvage: of all that is left */
+    bool is_region; /* --region: of this rectangle */
+    struct tsr_region region;
+    bool is_frame; /* --frame: of this frame alone */
+    uint32_t frame;
+    enum tsr_picture form; /* as the output's name ends */
+};
+
 struct info_options {
     bool dicom; /* the header of DICOM */
 };
@@ -146,6 +156,7 @@ struct options {
     struct talk_options talk;
     struct machine_options machine;
     struct export_options to;
+    struct picture_options picture;
     struct info_options info;
     struct mount_options mount;
 };

@@ -28,6 +28,9 @@ enum {
     LONG_LOSSLESS_REST,
     LONG_ROI,
     LONG_BASE,
+    LONG_REGION,
+    LONG_FRAME,
+    LONG_SALVAGE,
     LONG_ENGINE,
     LONG_TO,
     LONG_GPU,
@@ -75,6 +78,8 @@ enum tsr_status parse_target(int code, const char *text, struct coding_options *
 enum tsr_status parse_max_error(const char *text, struct coding_options *o, struct given *given);
 enum tsr_status parse_keep(const char *text, struct coding_options *o);
 enum tsr_status parse_roi(const char *text, struct coding_options *o);
+enum tsr_status parse_region(const char *text, struct input_options *in, struct picture_options *o);
+enum tsr_status parse_frame(const char *text, struct picture_options *o);
 enum tsr_status parse_path(const char *text, struct coding_options *o, struct given *given);
 enum tsr_status parse_coder(const char *text, struct coding_options *o);
 enum tsr_status parse_tune(const char *text, struct coding_options *o);

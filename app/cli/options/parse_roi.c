@@ -1,4 +1,4 @@
-/* --roi: a rectangle, the name of an image, or auto. */
+/* --roi: a rectangle, the name of an image, or auto; --region: a rectangle. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +21,18 @@ static bool looks_like_rectangle(const char *text)
     return strspn(text, "0123456789,+-. ") == strlen(text);
 }
 
+/* A rectangle up to the end of a text. False: it is none. */
+static bool take_rectangle(const char *text, struct tsr_region *r)
+{
+    const char *at = text;
+    return take_number(&at, ',', &r->column) && take_number(&at, ',', &r->row) && take_number(&at, ',', &r->columns) &&
+           take_number(&at, '\0', &r->rows) && r->columns > 0 && r->rows > 0;
+}
+
 static enum tsr_status add_rectangle(const char *text, struct roi_options *o)
 {
     struct tsr_region r;
-    const char *at = text;
-    if (!take_number(&at, ',', &r.column) || !take_number(&at, ',', &r.row) || !take_number(&at, ',', &r.columns) ||
-        !take_number(&at, '\0', &r.rows) || r.columns == 0 || r.rows == 0)
+    if (!take_rectangle(text, &r))
         return usage("--roi wants column, row, columns and rows of samples, as 100,80,64,64, not '%s'", text);
     if (o->roi.rectangle_count == ROI_RECTANGLES)
         return usage("--roi is given more than 64 rectangles: %s; an image may have as many as it likes", text);
@@ -50,5 +56,34 @@ enum tsr_status parse_roi(const char *text, struct coding_options *o)
     if (looks_like_rectangle(text)) return add_rectangle(text, o->region);
     if (o->region->mask_count == ROI_MASKS) return usage("--roi is given more than 16 images: %s", text);
     o->region->masks[o->region->mask_count++] = text;
+    return TSR_OK;
+}
+
+enum tsr_status parse_region(const char *text, struct input_options *in, struct picture_options *o)
+{
+    char numbers[64];
+    const size_t length = strcspn(text, "@");
+    const bool has_level = text[length] == '@';
+    if (o->is_region) return usage("--region is given twice: %s; one rectangle is written at a time", text);
+    if (has_level && strcmp(text + length + 1, "base") != 0)
+        return usage("--region %s: the only level that a file can have besides its own is @base", text);
+    if (length < sizeof numbers) {
+        memcpy(numbers, text, length);
+        numbers[length] = '\0';
+    }
+    if (length >= sizeof numbers || !take_rectangle(numbers, &o->region))
+        return usage("--region wants column, row, columns and rows of samples, as 100,80,64,64, not '%s'", text);
+    o->is_region = true;
+    in->base |= has_level;
+    return TSR_OK;
+}
+
+enum tsr_status parse_frame(const char *text, struct picture_options *o)
+{
+    double number;
+    if (!parse_number(text, 0, INT32_MAX, &number) || number != (uint32_t)number)
+        return usage("--frame wants the number of a frame, counted from 0, not '%s'", text);
+    o->frame = (uint32_t)number;
+    o->is_frame = true;
     return TSR_OK;
 }

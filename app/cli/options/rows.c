@@ -41,6 +41,12 @@ static const struct option_row table[] = {
      "zeros instead of newlines end the names of --files-from"},
     {LONG_MEMBER, "member", "GLOB", ON_DECOMPRESS | ON_CAT | ON_EXPORT | ON_TEST | ON_INFO | OFTEN,
      "of series, only the files of this name"},
+    {LONG_REGION, "region", "X,Y,W,H[@base]", ON_DECOMPRESS | ON_CAT | OFTEN,
+     "not the original, but the samples of this rectangle, of which alone anything is decoded: as .npy, .png, .pgm or "
+     ".ppm, as OUT ends; default: .npy"},
+    {LONG_FRAME, "frame", "N", ON_DECOMPRESS | ON_CAT, "with --region, of this frame alone, counted from 0"},
+    {LONG_SALVAGE, "salvage", NULL, ON_DECOMPRESS | OFTEN,
+     "of damaged and cut files, the samples that are left, as .npy, .png, .pgm or .ppm, and a mask of them (76)"},
     {LONG_SERIES, "series", "OUT", ON_COMPRESS | OFTEN,
      "one output for all inputs, which share what is alike in their headers"},
     {LONG_NO_TIMES, "no-times", NULL, ON_COMPRESS, "of a series, store no times and permissions"},

@@ -44,6 +44,32 @@ static enum tsr_status settle_set(const struct options *o)
     return TSR_OK;
 }
 
+/* A picture instead of the original: its kind, and what excludes it. */
+static enum tsr_status settle_picture(struct options *o)
+{
+    static const struct {
+        const char *ending;
+        enum tsr_picture form;
+    } forms[] = {{".npy", TSR_PICTURE_NPY},
+                 {".png", TSR_PICTURE_PNG},
+                 {".pgm", TSR_PICTURE_PNM},
+                 {".ppm", TSR_PICTURE_PNM},
+                 {".pnm", TSR_PICTURE_PNM}};
+    if (o->picture.is_frame && !o->picture.is_region)
+        return usage("%s", "--frame is of a --region; for a whole frame, give one that is as large as the image");
+    if (o->picture.is_region && o->picture.salvages)
+        return usage("%s", "--salvage writes all that is left of an image, --region a part of a whole one: give one");
+    if (o->picture.salvages && o->out.path && strcmp(o->out.path, "-") == 0)
+        return usage("%s", "--salvage writes a mask beside its picture: name a file with -o");
+    if (!o->picture.is_region && !o->picture.salvages) return TSR_OK;
+    if (o->archive.update != UPDATE_OFF)
+        return usage(
+            "%s", "--update asks whether the original is there, and --region and --salvage write none: leave it out");
+    for (size_t i = 0; o->out.path && i < sizeof forms / sizeof forms[0]; i++)
+        if (ends_with(o->out.path, forms[i].ending)) o->picture.form = forms[i].form;
+    return TSR_OK;
+}
+
 /* Names that would be those of other files than the user means. */
 enum tsr_status check_option_names(const struct options *o)
 {
@@ -111,5 +137,7 @@ enum tsr_status settle_options(struct options *o, const struct given *given)
         compress->least_db = tsr_quality_floor(compress->quality);
     struct tsr_error error;
     const enum tsr_status status = tsr_check_options(compress, &error);
-    return status == TSR_OK ? settle_set(o) : usage("%s", error.text);
+    if (status != TSR_OK) return usage("%s", error.text);
+    const enum tsr_status settled = settle_picture(o);
+    return settled == TSR_OK ? settle_set(o) : settled;
 }

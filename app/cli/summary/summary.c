@@ -479,10 +479,15 @@ static void print_compress(const struct options *options, const struct task_list
     if (options->archive.removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));
 }
 
-static void print_restored(double wall_s)
+static void print_restored(const struct options *options, double wall_s)
 {
     const struct totals *const t = &totals;
     if (t->done == 0) return;
+    if (options->picture.is_region) {
+        talk("a region of %zu file%s, %llu bytes, %.1f s\n", t->done, plural(t->done), (unsigned long long)t->bytes_out,
+             wall_s);
+        return;
+    }
     talk("%zu file%s restored, %llu -> %llu bytes, %.1f s\n", t->done, plural(t->done), (unsigned long long)t->bytes_in,
          (unsigned long long)t->bytes_out, wall_s);
     talk("  what came back: ");
@@ -498,8 +503,9 @@ static void print_totals(const struct options *options, const struct task_list *
         print_compress(options, list, tally, wall_s);
         return;
     case VERB_DECOMPRESS:
-        print_restored(wall_s);
+        print_restored(options, wall_s);
         print_current(options);
+        if (options->picture.is_region) return;
         break;
     case VERB_EXPORT:
         talk("%zu file%s exported to %s, %llu -> %llu bytes, %.1f s\n", t->done, plural(t->done),

@@ -17,12 +17,34 @@ static enum tsr_status refuse_base(struct outcome *outcome)
     return refuse(&outcome->error, TSR_ERROR_USAGE, "%s", "the files of a series have no base");
 }
 
+/* --region: the picture of a rectangle. */
+static enum tsr_status write_region(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                                    struct outcome *outcome)
+{
+    const struct picture_options *const p = &options->picture;
+    const struct tsr_data_source source = source_to_read(options, task);
+    const struct tsr_data_sink sink = sink_of(options, task);
+    struct tsr_reader *opened = NULL;
+    if (task->series && source.base) return refuse_base(outcome);
+    enum tsr_status status = check_picture_name(task, &outcome->error);
+    if (status == TSR_OK && !task->series) status = tsr_open(engine, &source, &opened, &outcome->error);
+    struct tsr_reader *const reader = task->series ? task->series : opened;
+    if (status == TSR_OK && tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
+        status = refuse(&outcome->error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", task->input);
+    if (status == TSR_OK)
+        status = tsr_write_region(reader, task->series ? task->number : 0, &p->region, p->frame, p->is_frame ? 1 : 0,
+                                  p->form, &sink, &outcome->report, &outcome->error);
+    tsr_close(opened);
+    return status;
+}
+
 enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                             struct outcome *outcome)
 {
     const struct tsr_data_source source = source_to_read(options, task);
     const struct tsr_data_sink sink = sink_of(options, task);
     const bool may_be_done = options->archive.update != UPDATE_OFF && task->output && task->descriptor < 0;
+    if (options->picture.is_region) return write_region(engine, options, task, outcome);
     outcome->is_current = may_be_done && is_restored(engine, task, options->archive.update, &outcome->report);
     if (outcome->is_current) return TSR_OK;
     if (task->series && source.base) return refuse_base(outcome);
@@ -57,6 +79,7 @@ enum tsr_status test_one(struct tsr_engine *engine, const struct options *option
 
 int decompress_verb(const struct options *options)
 {
+    if (options->picture.salvages) return salvage_files(options);
     static const struct task_work work = {true, NULL, restore_one, report_file, report_summary, NULL, prepare_file};
     return run_tasks(options, &work);
 }

@@ -300,7 +300,7 @@ static void print_file_line(const struct options *options, const struct task *ta
              r->exact.box.row, r->exact.box.columns, r->exact.box.rows);
     if (r->tries > 0) talk(", found in %d tries", r->tries);
     if (options->verb == VERB_EXPORT) talk("  %s", export_word(options->to.syntax));
-    if (options->verb == VERB_DECOMPRESS && r->promise != TSR_PROMISE_FILE)
+    if (options->verb == VERB_DECOMPRESS && !options->picture.is_region && r->promise != TSR_PROMISE_FILE)
         talk("  %s", r->promise == TSR_PROMISE_LOSSY ? "lossy" : "same samples, new file");
     if (!r->has_image && r->files == 0)
         talk("  %s: %s", is_stored(r) ? tsr_way_name(r->way) : "coded, but not as samples", shown(r->reason));
