@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "folder.h"
+#include "io/cipher/cipher.h"
 #include "output.h"
 #include "part.h"
 
@@ -29,6 +30,7 @@ struct tsr_output {
     uint8_t *bytes;       /* a file's buffer, or all bytes of a memory output */
     size_t held, capacity;
     bool forgoes_hash;
+    struct tsr_scrambler *scrambler; /* of a spool in a file: what is in the file is scrambled; else NULL */
     struct tsr_hasher hasher;
 };
 

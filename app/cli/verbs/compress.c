@@ -38,6 +38,7 @@ struct tsr_data_sink sink_of(const struct options *options, const struct task *t
     sink.is_bounded = !task->names_output;
     sink.root = task->root;
     sink.syncs_later = true;
+    sink.key = key_to_write(options);
     return sink;
 }
 
@@ -53,7 +54,9 @@ static enum tsr_status compare_current(struct tsr_engine *engine, const struct t
                       strerror(reason));
     }
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED); /* then it is not read from the system's memory */
-    struct tsr_data_source made = tsr_from_descriptor(file);
+    struct tsr_data_source made = from_tsr(NULL);
+    made.medium = TSR_MEDIUM_DESCRIPTOR;
+    made.descriptor = file;
     struct tsr_report compared = outcome->report; /* the sizes stay those of the original and its .tsr */
     made.name = task->output;
     const enum tsr_status status =
@@ -70,7 +73,7 @@ static enum tsr_status compare_current(struct tsr_engine *engine, const struct t
 static enum tsr_status keep_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                     struct outcome *outcome)
 {
-    const struct tsr_data_source made = tsr_from_path(task->output);
+    const struct tsr_data_source made = from_tsr(task->output);
     outcome->is_current = true;
     if (outcome->is_gone) { /* it is the only copy: it must be whole to the end */
         struct tsr_report tested = TSR_REPORT;
