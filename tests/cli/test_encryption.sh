@@ -16,6 +16,12 @@ if ! "$TESSERA" --version | grep -q libsodium; then
     finish
 fi
 
+# says_out TEXT: stdout has it.
+says_out()
+{
+    grep -q -e "$1" "$out" || bad "not on stdout: '$1'"
+}
+
 # Kinds: each line a file, and how it is compressed.
 while read -r name how; do
     case $name in
@@ -47,8 +53,14 @@ dicom/ct/slice_01.dcm --quality diagnostic
 pnm/ct_12bit.pgm -1
 pnm/ct_12bit.pgm --psnr 45 --lossless-rest
 pnm/ct_12bit.pgm --psnr 45 --roi 10,10,40,40
-png/photo_rgb8.png
-png/drawing_palette.png
+png/landscape_rgb.png
+png/screen_palette.png
+png/long_rgb.png
+packed/photo.jpg
+dicom/forms/rle_rgb_frames.dcm
+dicom/packed/jpeg_lossy.dcm
+packed/archive.tar
+y4m/420.y4m
 other/text.txt
 other/empty
 END
@@ -74,8 +86,14 @@ done
 run 65 "$TESSERA" test --passphrase-file wrong w.tsr
 run 65 "$TESSERA" test --key key w.tsr
 run 0 "$TESSERA" test -q --passphrase-file words w.tsr
-run 62 "$TESSERA" test --memory 40M --passphrase-file words w.tsr
-says "Argon2id\|passphrase"
+cp w.tsr m.tsr # costs that nobody pays: 1 GiB, and eleven passes
+printf '\0\0\20\0' | dd of=m.tsr bs=1 seek=8 conv=notrunc 2>/dev/null
+run 62 "$TESSERA" test -T 1 --memory 100M --passphrase-file words m.tsr
+says "1048576 KiB"
+cp w.tsr m.tsr
+printf '\13' | dd of=m.tsr bs=1 seek=5 conv=notrunc 2>/dev/null
+run 62 "$TESSERA" test --passphrase-file words m.tsr
+says "11 passes"
 run 0 "$BIN/tsr_reference" --passphrase-file words w.tsr out
 cmp out a.dcm || bad "the reference decoder gives another file for a passphrase"
 
@@ -109,7 +127,7 @@ says_out "encrypted  yes"
 run 0 "$TESSERA" info --json --key key a.tsr
 [ "$(fields encrypted bytes_out)" = "true${tab}$(wc -c <a.tsr | tr -d ' ')" ] || bad "info: $(fields encrypted bytes_out)"
 run 0 "$TESSERA" info --json plain.tsr
-[ "$(fields encrypted)" = null ] || bad "info of a plain file says encrypted"
+grep -q encrypted "$out" && bad "info of a plain file says encrypted"
 run 0 "$TESSERA" verify -q --key key a.dcm a.tsr
 run 0 "$TESSERA" cat --key key a.tsr
 cmp "$out" a.dcm || bad "cat gives another file"
@@ -132,21 +150,19 @@ cmp base base_plain || bad "another base comes back"
 # A folder: --update takes what is there for current, with the key; says so without it; encrypts what was not.
 mkdir in && cp "$DATA"/dicom/ct/slice_0[1-3].dcm in
 run 0 "$TESSERA" compress -q -r --encrypt key -o arc in
-run 0 "$TESSERA" compress -r --update --encrypt key --json -o arc in
-[ "$(grep -c '"current":true\|"skipped":true\|"status":"current"' "$out")" -ge 0 ]
-cp arc/in/slice_01.dcm.tsr first.tsr 2>/dev/null || cp arc/slice_01.dcm.tsr first.tsr
+cp arc/slice_01.dcm.tsr first.tsr
 run 0 "$TESSERA" compress -q -r --update --encrypt key -o arc in
-find arc -name 'slice_01.dcm.tsr' -exec cmp {} first.tsr \; | grep . && bad "--update wrote a current file again"
-run 65 "$TESSERA" compress -q -r --update -o arc in
-says "encrypted"
-run 65 "$TESSERA" compress -q -r --update --encrypt other -o arc in
-find arc -name 'slice_01.dcm.tsr' -exec cmp {} first.tsr \; | grep . && bad "--update without the key changed a file"
+cmp -s arc/slice_01.dcm.tsr first.tsr || bad "--update wrote a current file again"
+run 75 "$TESSERA" compress -q -r --update -o arc in
+[ "$(grep -c "is encrypted" "$err")" -eq 3 ] || bad "--update without the key says: $(cat "$err")"
+run 75 "$TESSERA" compress -q -r --update --encrypt other -o arc in
+cmp -s arc/slice_01.dcm.tsr first.tsr || bad "--update without the key changed a file"
 run 0 "$TESSERA" compress -q -r -o open in
 run 0 "$TESSERA" compress -q -r --update --encrypt key -o open in
 for file in $(find open -name '*.tsr'); do run 65 "$TESSERA" test "$file"; done
 run 0 "$TESSERA" decompress -q -r --key key -o back arc
-diff -r in "$(dirname "$(find back -name slice_01.dcm)")" || bad "another folder comes back"
-run 65 "$TESSERA" decompress -q -r -o not arc
+diff -r in back || bad "another folder comes back"
+run 75 "$TESSERA" decompress -q -r -o not arc
 [ -z "$(find not -type f 2>/dev/null)" ] || bad "files without the key"
 
 # A series.

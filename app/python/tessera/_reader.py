@@ -25,6 +25,7 @@ from ._info import Header, Info, info_from_native
 from ._media import Data, MemorySink, sink_to_path
 from ._reports import Report, report_from_native
 from ._roi import Rectangle, rectangle_from_native
+from ._secret import KeyLike, key_of
 
 if TYPE_CHECKING:
     from types import EllipsisType
