@@ -44,8 +44,8 @@ struct tsr_input {
     uint64_t inner_limit;         /* of an inner file: most bytes of the files in it */
 };
 
-/* Reads bytes of the plain file that an encrypted one has. Any number of threads read at once. Errors: those of reading;
- * TSR_ERROR_CORRUPT (a block is not authentic). */
+/* Reads bytes of the plain file that an encrypted one has. Any number of threads read at once. Errors: those of
+ * reading; TSR_ERROR_CORRUPT (a block is not authentic). */
 enum tsr_status tsr_sealed_read(struct tsr_sealed *sealed, uint64_t offset, uint8_t *buffer, size_t size,
                                 struct tsr_error *error);
 void tsr_sealed_close(struct tsr_sealed *sealed);

@@ -8,16 +8,19 @@
 
 enum {
     STORED_BLOCK = TSR_SEALED_BLOCK + TSR_SEALED_TAG,
-    BATCH = 8 /* blocks that are read at once */
+    BATCH = 8,  /* blocks that are read at once */
+    SMALL = 32, /* blocks of a file that is decrypted as a whole when it is first read, and kept */
+    SLOTS = 8   /* blocks of a larger file that are kept: of which a part was read, and more is often read next */
 };
 
 struct tsr_sealed {
     struct tsr_input *stored; /* the encrypted file */
     struct tsr_cipher *cipher;
-    atomic_bool is_authentic; /* all blocks were found to be */
-    pthread_mutex_t lock;     /* of the block that was read last, of which more is often read next */
-    uint64_t kept;            /* its number; UINT64_MAX: there is none */
-    uint8_t block[TSR_SEALED_BLOCK];
+    uint64_t count;           /* blocks */
+    atomic_bool is_authentic; /* all blocks were found to be; of a small file, they are kept, and change no more */
+    pthread_mutex_t lock;     /* of what is kept */
+    uint64_t kept[SLOTS];     /* of a larger file: the number of the block in each slot, plus 1; 0: none */
+    uint8_t *plain;           /* all blocks of a small file; or slots */
 };
 
 void tsr_sealed_close(struct tsr_sealed *sealed)
@@ -25,6 +28,7 @@ void tsr_sealed_close(struct tsr_sealed *sealed)
     tsr_cipher_free(sealed->cipher);
     tsr_input_close(sealed->stored);
     pthread_mutex_destroy(&sealed->lock);
+    free(sealed->plain);
     free(sealed);
 }
 
@@ -41,7 +45,10 @@ enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, 
     if (size < sizeof head) return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends in its head", tsr_input_name(stored));
     TSR_TRY(tsr_cipher_open(key, tsr_input_name(stored), head, size, &cipher, error));
     struct tsr_sealed *const sealed = calloc(1, sizeof *sealed);
-    if (!sealed || tsr_input_share(stored, &plain, error) != TSR_OK) {
+    const uint64_t count = (tsr_cipher_size(cipher) + TSR_SEALED_BLOCK - 1) / TSR_SEALED_BLOCK;
+    if (sealed) sealed->plain = malloc((size_t)(count <= SMALL ? count : SLOTS) * TSR_SEALED_BLOCK);
+    if (!sealed || !sealed->plain || tsr_input_share(stored, &plain, error) != TSR_OK) {
+        if (sealed) free(sealed->plain);
         free(sealed);
         tsr_cipher_free(cipher);
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decrypt %s", tsr_input_name(stored));
@@ -49,7 +56,7 @@ enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, 
     pthread_mutex_init(&sealed->lock, NULL);
     sealed->stored = stored;
     sealed->cipher = cipher;
-    sealed->kept = UINT64_MAX;
+    sealed->count = count;
     plain->is_memory = false;
     plain->is_by_name = stored->is_by_name;
     plain->sealed = sealed;
@@ -82,22 +89,24 @@ static enum tsr_status read_stored(struct tsr_sealed *s, uint64_t number, unsign
     return tsr_input_peek(s->stored, TSR_SEALED_HEAD + number * STORED_BLOCK, stored, size, error);
 }
 
-/* Reads a part of a block, which is kept. */
+/* Reads a part of a block of a larger file, which is kept. */
 static enum tsr_status read_part(struct tsr_sealed *s, uint64_t number, size_t at, uint8_t *buffer, size_t size,
                                  struct tsr_error *error)
 {
     uint8_t stored[STORED_BLOCK];
+    const size_t slot = (size_t)(number % SLOTS);
+    uint8_t *const plain = s->plain + slot * TSR_SEALED_BLOCK;
     pthread_mutex_lock(&s->lock);
-    const bool is_kept = s->kept == number;
-    if (is_kept) memcpy(buffer, s->block + at, size);
+    const bool is_kept = s->kept[slot] == number + 1;
+    if (is_kept) memcpy(buffer, plain + at, size);
     pthread_mutex_unlock(&s->lock);
     if (is_kept) return TSR_OK;
     TSR_TRY(read_stored(s, number, 1, stored, error));
     if (!tsr_cipher_unseal(s->cipher, number, stored, stored)) return fail_block(s, number, error);
     memcpy(buffer, stored + at, size);
     pthread_mutex_lock(&s->lock);
-    memcpy(s->block, stored, tsr_cipher_block(s->cipher, number));
-    s->kept = number;
+    memcpy(plain, stored, tsr_cipher_block(s->cipher, number));
+    s->kept[slot] = number + 1;
     pthread_mutex_unlock(&s->lock);
     return TSR_OK;
 }
@@ -125,9 +134,29 @@ static uint8_t *create_room(const struct tsr_sealed *s, struct tsr_error *error)
     return room;
 }
 
+/* Decrypts all of a small file, once. */
+static enum tsr_status keep_all(struct tsr_sealed *s, struct tsr_error *error)
+{
+    if (atomic_load(&s->is_authentic)) return TSR_OK;
+    uint8_t *const room = create_room(s, error);
+    if (!room) return TSR_ERROR_LIMIT;
+    pthread_mutex_lock(&s->lock);
+    enum tsr_status status = TSR_OK;
+    if (!atomic_load(&s->is_authentic)) status = read_blocks(s, 0, s->count, room, s->plain, error);
+    if (status == TSR_OK) atomic_store(&s->is_authentic, true);
+    pthread_mutex_unlock(&s->lock);
+    free(room);
+    return status;
+}
+
 enum tsr_status tsr_sealed_read(struct tsr_sealed *sealed, uint64_t offset, uint8_t *buffer, size_t size,
                                 struct tsr_error *error)
 {
+    if (sealed->count <= SMALL) {
+        TSR_TRY(keep_all(sealed, error));
+        memcpy(buffer, sealed->plain + offset, size);
+        return TSR_OK;
+    }
     while (size > 0) {
         const uint64_t number = offset / TSR_SEALED_BLOCK;
         const size_t at = (size_t)(offset % TSR_SEALED_BLOCK), left = tsr_cipher_block(sealed->cipher, number) - at;
@@ -154,6 +183,7 @@ enum tsr_status tsr_input_authenticate(struct tsr_input *input, struct tsr_error
 {
     struct tsr_sealed *const s = input->sealed;
     if (!s || input->size == 0 || atomic_load(&s->is_authentic)) return TSR_OK;
+    if (s->count <= SMALL) return keep_all(s, error);
     const uint64_t first = input->start / TSR_SEALED_BLOCK,
                    end = (input->start + input->size - 1) / TSR_SEALED_BLOCK + 1;
     uint8_t *const room = create_room(s, error);

@@ -423,7 +423,8 @@ static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_wanted 
     const double start = tsr_seconds();
     if (wanted->verify == TSR_VERIFY_NONE) return TSR_OK;
     report->read_from_disk = tsr_output_drop_cache(out);
-    const enum tsr_status status = tsr_verify_output(engine, wanted->verify, out, wanted->key, in, expected, report, error);
+    const enum tsr_status status =
+        tsr_verify_output(engine, wanted->verify, out, wanted->key, in, expected, report, error);
     report->verify_s = tsr_seconds() - start;
     report->verified = status == TSR_OK;
     return status;

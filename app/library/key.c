@@ -31,8 +31,7 @@ enum tsr_status tsr_key_open(const struct tsr_data_source *source, enum tsr_secr
         return tsr_fail(error, TSR_ERROR_USAGE, "secret %d is not known", (int)secret);
     enum tsr_status status = tsr_open_source(source, &input, error);
     if (status == TSR_OK)
-        status =
-            read_secret(input, secret, memory_bytes ? memory_bytes : tsr_available_memory() / 2, key, error);
+        status = read_secret(input, secret, memory_bytes ? memory_bytes : tsr_available_memory() / 2, key, error);
     tsr_input_close(input);
     return status;
 }

@@ -229,8 +229,7 @@ enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error)
 }
 
 enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify by, struct tsr_output *written,
-                                  struct tsr_key *key,
-                                  const struct tsr_input *source, const struct tsr_proof *expected,
+                                  struct tsr_key *key, const struct tsr_input *source, const struct tsr_proof *expected,
                                   struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_input *input = NULL;

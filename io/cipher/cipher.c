@@ -191,7 +191,6 @@ struct label {
     uint8_t data[SALT_BYTES + 1 + 8 + 8];
 };
 
-
 static struct label label_of(const struct tsr_cipher *c, enum kind kind, uint64_t number)
 {
     struct label label = {0};

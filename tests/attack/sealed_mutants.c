@@ -1,7 +1,7 @@
 /* tsr_sealed_mutants: mutants of encrypted files, of which none may be tested as good or restored. First each byte with
  * each other value, of a small file; then random mutants of several files, until there are COUNT. An encrypted file has
- * no checksum without a key, so nothing is left to be made again but the size in its head: half of the mutants get that.
- * usage: tsr_sealed_mutants COUNT [SEED] */
+ * no checksum without a key, so nothing is left to be made again but the size in its head: half of the mutants get
+ * that. usage: tsr_sealed_mutants COUNT [SEED] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,8 +89,8 @@ static void change_each_byte(const struct tsr_buffer *file, long count)
 static size_t place_in(struct rng *r, size_t size)
 {
     const uint32_t blocks = (uint32_t)((size - HEAD) / (BLOCK + TAG));
-    const size_t at = rng_below(r, 2) ? rng_below(r, (uint32_t)size)
-                                      : HEAD + (size_t)rng_below(r, blocks + 1) * (BLOCK + TAG);
+    const size_t at =
+        rng_below(r, 2) ? rng_below(r, (uint32_t)size) : HEAD + (size_t)rng_below(r, blocks + 1) * (BLOCK + TAG);
     return at < size ? at : size - 1;
 }
 
@@ -102,7 +102,8 @@ static size_t mutate(struct rng *r, uint8_t *bytes, size_t size, const struct ts
     if (count > size - at) count = size - at;
     switch (rng_below(r, 8)) {
     case 0: /* bits */
-        for (uint32_t i = rng_below(r, 8) + 1; i > 0; i--) bytes[rng_below(r, (uint32_t)size)] ^= (uint8_t)(1 << rng_below(r, 8));
+        for (uint32_t i = rng_below(r, 8) + 1; i > 0; i--)
+            bytes[rng_below(r, (uint32_t)size)] ^= (uint8_t)(1 << rng_below(r, 8));
         return size;
     case 1: /* bytes */
         for (size_t i = 0; i < count; i++) bytes[at + i] = (uint8_t)rng_next(r);

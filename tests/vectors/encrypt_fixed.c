@@ -1,6 +1,6 @@
-/* tsr_encrypt_fixed: compresses a file to an encrypted .tsr whose salts are the bytes 0, 1, 2 ..., so that golden files can
- * be made again. What is random in the product is libsodium's, which this program replaces.
- * usage: tsr_encrypt_fixed key|passphrase SECRET IN OUT */
+/* tsr_encrypt_fixed: compresses a file to an encrypted .tsr whose salts are the bytes 0, 1, 2 ..., so that golden files
+ * can be made again. What is random in the product is libsodium's, which this program replaces. usage:
+ * tsr_encrypt_fixed key|passphrase SECRET IN OUT */
 #include <stdio.h>
 #include <string.h>
 

@@ -65,7 +65,7 @@ static void expect_refused(struct bytes sealed, struct tsr_key *key, const char 
 
 TEST(comes_back)
 {
-    static const size_t sizes[] = {1, 15, 8191, 8192, 8193, 16384, 70000, 200001};
+    static const size_t sizes[] = {1, 15, 8191, 8192, 8193, 16384, 70000, 200001, 262144, 262145, 500000};
     struct rng r = {1};
     struct tsr_key *const key = key_of(TSR_SECRET_KEY, secret, sizeof secret, 0);
     for (size_t k = 0; k < COUNT_OF(sizes); k++) {
@@ -79,8 +79,8 @@ TEST(comes_back)
         assert_int_equal(tsr_input_stored_size(input), sealed.size);
         uint8_t *const got = must(malloc(plain.size));
         for (int i = 0; i < 200; i++) {
-            const uint32_t from = i ? rng_below(&r, (uint32_t)plain.size) : 0,
-                           left = (uint32_t)plain.size - from, count = i ? rng_below(&r, left) + 1 : left;
+            const uint32_t from = i ? rng_below(&r, (uint32_t)plain.size) : 0, left = (uint32_t)plain.size - from,
+                           count = i ? rng_below(&r, left) + 1 : left;
             assert_int_equal(tsr_input_read(input, from, got, count, &error), TSR_OK);
             expect(memcmp(got, plain.data + from, count) == 0, "%u bytes at %u", count, from);
         }
@@ -91,20 +91,54 @@ TEST(comes_back)
     tsr_key_close(key);
 }
 
+/* Of a small file each byte; of a larger one, which is not decrypted at once, some in each block. */
 TEST(each_changed_byte_is_refused)
 {
+    static const size_t sizes[] = {2 * TSR_SEALED_BLOCK + 100, 40 * TSR_SEALED_BLOCK + 100}, steps[] = {1, 397};
     struct rng r = {2};
     struct tsr_key *const key = key_of(TSR_SECRET_KEY, secret, sizeof secret, 0);
-    struct bytes plain = make_plain(&r, 2 * TSR_SEALED_BLOCK + 100), sealed = seal(plain, key);
-    for (size_t i = 0; i < sealed.size; i++) {
-        const uint8_t was = sealed.data[i];
-        sealed.data[i] ^= (uint8_t)(1 + rng_below(&r, 255));
-        expect_refused(sealed, key, "byte", i);
-        sealed.data[i] = was;
+    for (int k = 0; k < 2; k++) {
+        struct bytes plain = make_plain(&r, sizes[k]), sealed = seal(plain, key);
+        for (size_t i = 0; i < sealed.size; i += i < TSR_SEALED_HEAD ? 1 : steps[k]) {
+            const uint8_t was = sealed.data[i];
+            sealed.data[i] ^= (uint8_t)(1 + rng_below(&r, 255));
+            expect_refused(sealed, key, "byte", i);
+            sealed.data[i] = was;
+        }
+        struct tsr_error error = {0};
+        assert_int_equal(authenticate(sealed, key, &error), TSR_OK);
+        free(plain.data), free(sealed.data);
     }
-    struct tsr_error error = {0};
-    assert_int_equal(authenticate(sealed, key, &error), TSR_OK);
-    free(plain.data), free(sealed.data);
+    tsr_key_close(key);
+}
+
+/* What is read of a changed file, without a look at all of it before, is right or refused. */
+TEST(reads_are_authentic)
+{
+    static const size_t sizes[] = {3 * TSR_SEALED_BLOCK, 40 * TSR_SEALED_BLOCK};
+    struct rng r = {7};
+    struct tsr_key *const key = key_of(TSR_SECRET_KEY, secret, sizeof secret, 0);
+    for (int k = 0; k < 2; k++) {
+        struct bytes plain = make_plain(&r, sizes[k]), sealed = seal(plain, key);
+        uint8_t *const got = must(malloc(plain.size));
+        struct tsr_error error = {0};
+        unsigned refused = 0, right = 0;
+        sealed.data[TSR_SEALED_HEAD + STORED + 77] ^= 1; /* in the second block */
+        struct tsr_input *input = must(tsr_input_from_memory(sealed.data, sealed.size, "it"));
+        assert_int_equal(tsr_input_unseal(&input, key, &error), TSR_OK);
+        for (int i = 0; i < 300; i++) {
+            const uint32_t from = rng_below(&r, (uint32_t)plain.size - 1),
+                           count = rng_below(&r, (uint32_t)plain.size - from) / ((uint32_t)i % 9 + 1) + 1;
+            const bool is_hit = k == 0 || (from < 2 * TSR_SEALED_BLOCK && from + count > TSR_SEALED_BLOCK);
+            const enum tsr_status status = tsr_input_read(input, from, got, count, &error);
+            expect(status == (is_hit ? TSR_ERROR_CORRUPT : TSR_OK), "%u bytes at %u: %d", count, from, (int)status);
+            expect(is_hit || memcmp(got, plain.data + from, count) == 0, "%u bytes at %u", count, from);
+            refused += is_hit, right += !is_hit;
+        }
+        expect(refused > 20 && (k == 0 || right > 20), "%u refused, %u right", refused, right);
+        tsr_input_close(input);
+        free(got), free(plain.data), free(sealed.data);
+    }
     tsr_key_close(key);
 }
 
@@ -264,8 +298,8 @@ TEST(no_nonce_twice)
     struct tsr_error error = {0};
     message_count = 0;
     for (int i = 0; i < 4; i++) {
-        const struct tsr_data_source source = i == 1 ? tsr_from_memory(noise.data, noise.size)
-                                                     : tsr_from_memory(image.data, image.size);
+        const struct tsr_data_source source =
+            i == 1 ? tsr_from_memory(noise.data, noise.size) : tsr_from_memory(image.data, image.size);
         struct tsr_data_sink sink = tsr_to_path(path_in_folder("same"));
         struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
         options.loss = i == 2 ? TSR_LOSS_PSNR : TSR_LOSSLESS;
@@ -295,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comes_back),
         cmocka_unit_test(each_changed_byte_is_refused),
+        cmocka_unit_test(reads_are_authentic),
         cmocka_unit_test(blocks_stay_in_their_place),
         cmocka_unit_test(keys),
         cmocka_unit_test_setup_teardown(spools_are_hidden, make_folder, remove_folder),
