@@ -9,18 +9,19 @@
 enum {
     STORED_BLOCK = TSR_SEALED_BLOCK + TSR_SEALED_TAG,
     BATCH = 8,  /* blocks that are read at once */
-    SMALL = 32, /* blocks of a file that is decrypted as a whole when it is first read, and kept */
-    SLOTS = 8   /* blocks of a larger file that are kept: of which a part was read, and more is often read next */
+    SMALL = 32, /* blocks of a file of which each is kept when it was read: it is decrypted once */
+    SLOTS = 8   /* blocks that are kept of a larger file: those of which a part was read, and more is often read next */
 };
 
 struct tsr_sealed {
     struct tsr_input *stored; /* the encrypted file */
     struct tsr_cipher *cipher;
     uint64_t count;           /* blocks */
-    atomic_bool is_authentic; /* all blocks were found to be; of a small file, they are kept, and change no more */
+    unsigned slots;           /* blocks that are kept */
+    atomic_bool is_authentic; /* all blocks were found to be; those of a small file are kept */
     pthread_mutex_t lock;     /* of what is kept */
-    uint64_t kept[SLOTS];     /* of a larger file: the number of the block in each slot, plus 1; 0: none */
-    uint8_t *plain;           /* all blocks of a small file; or slots */
+    uint64_t kept[SMALL];     /* of each slot the number of its block, plus 1; 0: none */
+    uint8_t *plain;           /* the slots */
 };
 
 void tsr_sealed_close(struct tsr_sealed *sealed)
@@ -46,7 +47,8 @@ enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, 
     TSR_TRY(tsr_cipher_open(key, tsr_input_name(stored), head, size, &cipher, error));
     struct tsr_sealed *const sealed = calloc(1, sizeof *sealed);
     const uint64_t count = (tsr_cipher_size(cipher) + TSR_SEALED_BLOCK - 1) / TSR_SEALED_BLOCK;
-    if (sealed) sealed->plain = malloc((size_t)(count <= SMALL ? count : SLOTS) * TSR_SEALED_BLOCK);
+    const unsigned slots = count <= SMALL ? (unsigned)count : SLOTS;
+    if (sealed) sealed->plain = malloc((size_t)slots * TSR_SEALED_BLOCK);
     if (!sealed || !sealed->plain || tsr_input_share(stored, &plain, error) != TSR_OK) {
         if (sealed) free(sealed->plain);
         free(sealed);
@@ -57,6 +59,7 @@ enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, 
     sealed->stored = stored;
     sealed->cipher = cipher;
     sealed->count = count;
+    sealed->slots = slots;
     plain->is_memory = false;
     plain->is_by_name = stored->is_by_name;
     plain->sealed = sealed;
@@ -89,12 +92,12 @@ static enum tsr_status read_stored(struct tsr_sealed *s, uint64_t number, unsign
     return tsr_input_peek(s->stored, TSR_SEALED_HEAD + number * STORED_BLOCK, stored, size, error);
 }
 
-/* Reads a part of a block of a larger file, which is kept. */
+/* Reads a part of a block, which is kept. */
 static enum tsr_status read_part(struct tsr_sealed *s, uint64_t number, size_t at, uint8_t *buffer, size_t size,
                                  struct tsr_error *error)
 {
     uint8_t stored[STORED_BLOCK];
-    const size_t slot = (size_t)(number % SLOTS);
+    const size_t slot = (size_t)(number % s->slots);
     uint8_t *const plain = s->plain + slot * TSR_SEALED_BLOCK;
     pthread_mutex_lock(&s->lock);
     const bool is_kept = s->kept[slot] == number + 1;
@@ -134,34 +137,14 @@ static uint8_t *create_room(const struct tsr_sealed *s, struct tsr_error *error)
     return room;
 }
 
-/* Decrypts all of a small file, once. */
-static enum tsr_status keep_all(struct tsr_sealed *s, struct tsr_error *error)
-{
-    if (atomic_load(&s->is_authentic)) return TSR_OK;
-    uint8_t *const room = create_room(s, error);
-    if (!room) return TSR_ERROR_LIMIT;
-    pthread_mutex_lock(&s->lock);
-    enum tsr_status status = TSR_OK;
-    if (!atomic_load(&s->is_authentic)) status = read_blocks(s, 0, s->count, room, s->plain, error);
-    if (status == TSR_OK) atomic_store(&s->is_authentic, true);
-    pthread_mutex_unlock(&s->lock);
-    free(room);
-    return status;
-}
-
 enum tsr_status tsr_sealed_read(struct tsr_sealed *sealed, uint64_t offset, uint8_t *buffer, size_t size,
                                 struct tsr_error *error)
 {
-    if (sealed->count <= SMALL) {
-        TSR_TRY(keep_all(sealed, error));
-        memcpy(buffer, sealed->plain + offset, size);
-        return TSR_OK;
-    }
     while (size > 0) {
         const uint64_t number = offset / TSR_SEALED_BLOCK;
         const size_t at = (size_t)(offset % TSR_SEALED_BLOCK), left = tsr_cipher_block(sealed->cipher, number) - at;
         size_t now = size < left ? size : left;
-        if (at == 0 && size >= 2 * TSR_SEALED_BLOCK) { /* several whole ones */
+        if (sealed->count > SMALL && at == 0 && size >= 2 * TSR_SEALED_BLOCK) { /* several whole ones */
             uint8_t *const room = create_room(sealed, error);
             if (!room) return TSR_ERROR_LIMIT;
             now = size / TSR_SEALED_BLOCK * TSR_SEALED_BLOCK;
@@ -182,16 +165,19 @@ enum tsr_status tsr_sealed_read(struct tsr_sealed *sealed, uint64_t offset, uint
 enum tsr_status tsr_input_authenticate(struct tsr_input *input, struct tsr_error *error)
 {
     struct tsr_sealed *const s = input->sealed;
+    uint8_t nothing[1];
     if (!s || input->size == 0 || atomic_load(&s->is_authentic)) return TSR_OK;
-    if (s->count <= SMALL) return keep_all(s, error);
     const uint64_t first = input->start / TSR_SEALED_BLOCK,
                    end = (input->start + input->size - 1) / TSR_SEALED_BLOCK + 1;
+    const unsigned step = s->count <= SMALL ? 1 : BATCH; /* a small file's are kept */
     uint8_t *const room = create_room(s, error);
     enum tsr_status status = room ? TSR_OK : TSR_ERROR_LIMIT;
-    for (uint64_t number = first; number < end && status == TSR_OK; number += BATCH) {
+    for (uint64_t number = first; number < end && status == TSR_OK; number += step) {
         status = tsr_input_ask(input, error);
-        if (status == TSR_OK)
-            status = read_blocks(s, number, number + BATCH < end ? number + BATCH : end, room, NULL, error);
+        if (status == TSR_OK && step == 1)
+            status = read_part(s, number, 0, nothing, 0, error);
+        else if (status == TSR_OK)
+            status = read_blocks(s, number, number + step < end ? number + step : end, room, NULL, error);
     }
     free(room);
     if (status == TSR_OK && input->size == tsr_cipher_size(s->cipher)) atomic_store(&s->is_authentic, true);

@@ -50,10 +50,3 @@ struct tsr_data_source from_tsr(const char *path)
     source.key = the_key;
     return source;
 }
-
-struct tsr_data_source tsr_of(const struct task *task)
-{
-    struct tsr_data_source source = source_of(task);
-    source.key = the_key;
-    return source;
-}

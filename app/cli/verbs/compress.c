@@ -17,6 +17,13 @@ struct tsr_data_source source_of(const struct task *task)
     return source;
 }
 
+struct tsr_data_source tsr_of(const struct task *task)
+{
+    struct tsr_data_source source = source_of(task);
+    source.key = from_tsr(NULL).key;
+    return source;
+}
+
 static struct tsr_data_source keep_values(const struct options *options, struct tsr_data_source source)
 {
     source.kept_count = options->coding.kept_count;

@@ -129,13 +129,13 @@ TEST(reads_are_authentic)
         for (int i = 0; i < 300; i++) {
             const uint32_t from = rng_below(&r, (uint32_t)plain.size - 1),
                            count = rng_below(&r, (uint32_t)plain.size - from) / ((uint32_t)i % 9 + 1) + 1;
-            const bool is_hit = k == 0 || (from < 2 * TSR_SEALED_BLOCK && from + count > TSR_SEALED_BLOCK);
+            const bool is_hit = from < 2 * TSR_SEALED_BLOCK && from + count > TSR_SEALED_BLOCK;
             const enum tsr_status status = tsr_input_read(input, from, got, count, &error);
             expect(status == (is_hit ? TSR_ERROR_CORRUPT : TSR_OK), "%u bytes at %u: %d", count, from, (int)status);
             expect(is_hit || memcmp(got, plain.data + from, count) == 0, "%u bytes at %u", count, from);
             refused += is_hit, right += !is_hit;
         }
-        expect(refused > 20 && (k == 0 || right > 20), "%u refused, %u right", refused, right);
+        expect(refused > 5 && right > 20, "%u refused, %u right", refused, right);
         tsr_input_close(input);
         free(got), free(plain.data), free(sealed.data);
     }
