@@ -1,7 +1,7 @@
 /* Encrypted files: what is written comes back, in parts too; nothing that was changed does; no nonce is used twice.
  * ENCRYPTION.md. */
-#include "in_memory.h"
-#include "one_engine.h"
+#include "tests/unit/io/in_memory.h"
+#include "tests/unit/io/one_engine.h"
 
 #include <sodium.h>
 

@@ -1,5 +1,5 @@
 /* Keys of encrypted files: io/cipher/cipher.h. */
-#include "arguments.h"
+#include "app/library/arguments.h"
 #include "io/cipher/cipher.h"
 
 /* Reads the bytes of a key or of a passphrase. */
