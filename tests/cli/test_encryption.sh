@@ -177,6 +177,11 @@ run 0 "$TESSERA" decompress -q --key key -o series s.tsr
 run 0 "$TESSERA" cat --key key "s.tsr::$("$TESSERA" info --key key --json s.tsr | sed -n 's/.*"member":"\([^"]*slice_02[^"]*\)".*/\1/p')"
 cmp "$out" in/slice_02.dcm || bad "another member comes back"
 run 0 "$BIN/tsr_reference" --key key --check s.tsr
+cp s.tsr m.tsr # a byte of another member: the whole file is checked first
+changes_byte m.tsr $(($(bytes_of s.tsr) / 2))
+first=$("$TESSERA" info --key key --json s.tsr | sed -n 's/.*"member":"\([^"]*slice_01[^"]*\)".*/\1/p')
+run 61 "$TESSERA" cat --key key "m.tsr::$first"
+[ ! -s "$out" ] || bad "a member of a changed file is given"
 
 # Changed, cut, and longer files: refused, without an output.
 size=$(wc -c <a.tsr)

@@ -49,7 +49,7 @@ static const struct option_row table[] = {
      "make a series without the inputs that cannot be read"},
 
     {0, NULL, NULL, 0, "Encryption"},
-    {LONG_ENCRYPT, "encrypt", "KEYFILE", ON_COMPRESS | OFTEN,
+    {LONG_ENCRYPT, "encrypt", "KEYFILE", ON_COMPRESS,
      "encrypt what is written; KEYFILE has 32 random bytes, without which nothing comes back"},
     {LONG_KEY, "key", "KEYFILE", ON_READERS | OFTEN,
      "the key of .tsr files that are encrypted; default: the file that TESSERA_KEYFILE names"},

@@ -190,6 +190,18 @@ TEST(keys)
     assert_int_equal(authenticate(by_words, key, &error), TSR_ERROR_KEY);
     assert_int_equal(authenticate(by_words, wrong, &error), TSR_ERROR_KEY);
     assert_int_equal(authenticate(by_words, same, &error), TSR_OK);
+    struct bytes again = seal(plain, wrong), of_same = seal(plain, same); /* one key reads files of several salts */
+    assert_int_equal(authenticate(of_same, words, &error), TSR_OK);
+    assert_int_equal(authenticate(by_words, same, &error), TSR_OK);
+    assert_int_equal(authenticate(of_same, words, &error), TSR_OK);
+    assert_int_equal(authenticate(again, words, &error), TSR_ERROR_KEY);
+    free(again.data), free(of_same.data);
+    struct tsr_key *const third = key_of(TSR_SECRET_PASSPHRASE, "open sesame", 11, 0);
+    of_same = seal(plain, same);
+    assert_int_equal(authenticate(by_words, third, &error), TSR_OK);
+    assert_int_equal(authenticate(of_same, third, &error), TSR_OK);
+    free(of_same.data);
+    tsr_key_close(third);
     assert_int_equal(authenticate(by_words, small, &error), TSR_ERROR_LIMIT);
     tsr_put_u32(by_words.data + 8, 1 << 23); /* forged costs: no work is done */
     assert_int_equal(authenticate(by_words, same, &error), TSR_ERROR_LIMIT);
