@@ -399,8 +399,8 @@ struct tsr_watch {
 };
 #define TSR_WATCH TSR_SIZED(struct tsr_watch)
 
-/* A secret that encrypts and decrypts .tsr files (io/cipher/ENCRYPTION.md), in memory that is locked and left out of core
- * dumps where the system allows that. Any number of calls and readers use it at once. */
+/* A secret that encrypts and decrypts .tsr files (io/cipher/ENCRYPTION.md), in memory that is locked and left out of
+ * core dumps where the system allows that. Any number of calls and readers use it at once. */
 struct tsr_key;
 
 /* Where bytes come from. They must stay the same while a call or a reader uses them: a file that changes meanwhile is
@@ -556,10 +556,10 @@ static inline struct tsr_data_sink tsr_to_calls(int64_t (*write)(void *, const v
     return sink;
 }
 
-/* Opens a key. The source has its 32 bytes, or the bytes of a passphrase, of which one newline at the end does not count.
- * memory_bytes: most memory that Argon2id may take for a passphrase (64 MiB to write); 0: a half of what is available.
- * Errors: TSR_ERROR_USAGE (another number of bytes), TSR_ERROR_READ, TSR_ERROR_LIMIT (memory), TSR_ERROR_VERSION (this
- * build has no libsodium). *key is NULL after an error. */
+/* Opens a key. The source has its 32 bytes, or the bytes of a passphrase, of which one newline at the end does not
+ * count. memory_bytes: most memory that Argon2id may take for a passphrase (64 MiB to write); 0: a half of what is
+ * available. Errors: TSR_ERROR_USAGE (another number of bytes), TSR_ERROR_READ, TSR_ERROR_LIMIT (memory),
+ * TSR_ERROR_VERSION (this build has no libsodium). *key is NULL after an error. */
 enum tsr_secret { TSR_SECRET_KEY = 0, TSR_SECRET_PASSPHRASE = 1 };
 TSR_API enum tsr_status tsr_key_open(const struct tsr_data_source *source, enum tsr_secret secret,
                                      uint64_t memory_bytes, struct tsr_key **key, struct tsr_error *error);
