@@ -20,6 +20,9 @@
  * a file is longer, its pieces of DIRECT_BYTES or more are written without a copy. */
 enum { BUFFER_BYTES = 1 << 16, DIRECT_BYTES = 1 << 13 };
 
+/* That of a spool: most files stay in it, and are never scrambled. */
+enum { SPOOL_BYTES = 1 << 19 };
+
 /* ---- Making outputs --------------------------------------------------------------------------------------- */
 
 static struct tsr_output *create(enum output_kind kind)
@@ -173,21 +176,21 @@ enum tsr_status tsr_output_create(const char *path, const struct tsr_output_opti
 }
 
 /* Creates a file without a name. folder: its descriptor, which the output closes; path: for error texts. */
-static enum tsr_status create_temporary(int folder, const char *path, struct tsr_output **output,
+static enum tsr_status create_temporary(int folder, const char *path, size_t buffer, struct tsr_output **output,
                                         struct tsr_error *error)
 {
     static const char name[] = "a temporary file in ";
     struct tsr_output *created = folder >= 0 ? create(TO_FILE) : NULL;
     *output = NULL;
     if (created) created->spot.folder = folder, created->path = malloc(strlen(path) + sizeof name);
-    if (created) created->bytes = malloc(BUFFER_BYTES);
+    if (created) created->bytes = malloc(buffer);
     enum tsr_status status = folder < 0 ? tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create a file in", path)
                              : created && created->path && created->bytes
                                  ? TSR_OK
                                  : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write to %s", path);
     if (status == TSR_OK) {
         sprintf(created->path, "%s%s", name, path);
-        created->capacity = BUFFER_BYTES;
+        created->capacity = buffer;
         status = open_file(created, 0600, error);
     }
     if (status == TSR_OK && created->is_marked && ftruncate(created->file, 0) != 0)
@@ -205,7 +208,7 @@ static enum tsr_status create_temporary(int folder, const char *path, struct tsr
 
 enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **output, struct tsr_error *error)
 {
-    return create_temporary(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder, output, error);
+    return create_temporary(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder, BUFFER_BYTES, output, error);
 }
 
 enum tsr_status tsr_output_create_spool(const struct tsr_output *target, struct tsr_output **spool,
@@ -215,7 +218,7 @@ enum tsr_status tsr_output_create_spool(const struct tsr_output *target, struct 
         *spool = tsr_output_to_memory();
         return *spool ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
     }
-    TSR_TRY(create_temporary(fcntl(target->spot.folder, F_DUPFD_CLOEXEC, 0), target->path, spool, error));
+    TSR_TRY(create_temporary(fcntl(target->spot.folder, F_DUPFD_CLOEXEC, 0), target->path, SPOOL_BYTES, spool, error));
     (*spool)->scrambler = tsr_scrambler_create();
     if ((*spool)->scrambler) return TSR_OK;
     tsr_output_close(*spool);

@@ -227,14 +227,14 @@ TEST(keys)
 TEST(spools_are_hidden)
 {
     struct rng r = {5};
-    struct bytes plain = make_plain(&r, 300000);
+    struct bytes plain = make_plain(&r, 1300000);
     struct tsr_error error = {0};
     struct tsr_output *target, *spool;
     const struct tsr_output_options options = {.overwrite = true};
     assert_int_equal(tsr_output_create(path_in_folder("out"), &options, true, &target, &error), TSR_OK);
     assert_int_equal(tsr_output_create_spool(target, &spool, &error), TSR_OK);
     for (size_t at = 0; at < plain.size;) {
-        size_t now = rng_below(&r, 40000) + 1;
+        size_t now = rng_below(&r, 150000) + 1;
         if (now > plain.size - at) now = plain.size - at;
         assert_int_equal(tsr_output_write(spool, plain.data + at, now, &error), TSR_OK);
         at += now;
