@@ -175,40 +175,50 @@ enum tsr_status tsr_output_create(const char *path, const struct tsr_output_opti
     return TSR_OK;
 }
 
-/* Creates a file without a name. folder: its descriptor, which the output closes; path: for error texts. */
+/* An output to a file without a name, which is not there yet. folder: its descriptor, which the output closes; path:
+ * for error texts. */
 static enum tsr_status create_temporary(int folder, const char *path, size_t buffer, struct tsr_output **output,
                                         struct tsr_error *error)
 {
     static const char name[] = "a temporary file in ";
-    struct tsr_output *created = folder >= 0 ? create(TO_FILE) : NULL;
     *output = NULL;
-    if (created) created->spot.folder = folder, created->path = malloc(strlen(path) + sizeof name);
-    if (created) created->bytes = malloc(buffer);
-    enum tsr_status status = folder < 0 ? tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create a file in", path)
-                             : created && created->path && created->bytes
-                                 ? TSR_OK
-                                 : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write to %s", path);
-    if (status == TSR_OK) {
-        sprintf(created->path, "%s%s", name, path);
-        created->capacity = buffer;
-        status = open_file(created, 0600, error);
+    if (folder < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create a temporary file in", path);
+    struct tsr_output *const created = create(TO_FILE);
+    if (!created) {
+        close(folder);
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write to %s", path);
     }
-    if (status == TSR_OK && created->is_marked && ftruncate(created->file, 0) != 0)
-        status = tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", created->path);
-    if (status != TSR_OK) {
-        if (!created && folder >= 0) close(folder);
+    created->spot.folder = folder;
+    created->path = malloc(strlen(path) + sizeof name);
+    created->bytes = malloc(buffer);
+    created->capacity = buffer;
+    if (!created->path || !created->bytes) {
         tsr_output_close(created);
-        return status;
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write to %s", path);
     }
-    tsr_part_remove(&created->part); /* where the file system had to give it a name */
-    created->is_marked = false;
+    sprintf(created->path, "%s%s", name, path);
     *output = created;
+    return TSR_OK;
+}
+
+static enum tsr_status open_temporary(struct tsr_output *output, struct tsr_error *error)
+{
+    TSR_TRY(open_file(output, 0600, error));
+    if (output->is_marked && ftruncate(output->file, 0) != 0)
+        return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
+    tsr_part_remove(&output->part); /* where the file system had to give it a name */
+    output->is_marked = false;
     return TSR_OK;
 }
 
 enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **output, struct tsr_error *error)
 {
-    return create_temporary(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder, BUFFER_BYTES, output, error);
+    TSR_TRY(create_temporary(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder, BUFFER_BYTES, output, error));
+    const enum tsr_status status = open_temporary(*output, error);
+    if (status == TSR_OK) return TSR_OK;
+    tsr_output_close(*output);
+    *output = NULL;
+    return status;
 }
 
 enum tsr_status tsr_output_create_spool(const struct tsr_output *target, struct tsr_output **spool,
@@ -218,12 +228,11 @@ enum tsr_status tsr_output_create_spool(const struct tsr_output *target, struct 
         *spool = tsr_output_to_memory();
         return *spool ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
     }
-    TSR_TRY(create_temporary(fcntl(target->spot.folder, F_DUPFD_CLOEXEC, 0), target->path, SPOOL_BYTES, spool, error));
-    (*spool)->scrambler = tsr_scrambler_create();
-    if ((*spool)->scrambler) return TSR_OK;
-    tsr_output_close(*spool);
-    *spool = NULL;
-    return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a key");
+    const int folder = fcntl(target->spot.folder, F_DUPFD_CLOEXEC, 0);
+    TSR_TRY(create_temporary(folder, target->path, SPOOL_BYTES, spool, error));
+    (*spool)->is_spool = true;
+    memcpy((*spool)->path, target->path, strlen(target->path) + 1); /* the user knows that one */
+    return TSR_OK;
 }
 
 void tsr_output_close(struct tsr_output *output)
@@ -286,10 +295,18 @@ void tsr_output_restrict(struct tsr_output *output, const struct tsr_input *inpu
 
 /* ---- Writing ---------------------------------------------------------------------------------------------- */
 
-/* Scrambles the buffered bytes of a spool before they are written to byte in_file of its file. */
-static void hide(struct tsr_output *output, uint64_t in_file)
+/* Scrambles the buffered bytes of a spool before they are written to byte in_file of its file, which is made now if it
+ * is not there. */
+static enum tsr_status hide(struct tsr_output *output, uint64_t in_file, struct tsr_error *error)
 {
-    if (output->scrambler) tsr_scramble(output->scrambler, in_file, output->bytes, output->held);
+    if (!output->is_spool) return TSR_OK;
+    if (!output->scrambler) {
+        TSR_TRY(open_temporary(output, error));
+        output->scrambler = tsr_scrambler_create();
+    }
+    if (!output->scrambler) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a key");
+    tsr_scramble(output->scrambler, in_file, output->bytes, output->held);
+    return TSR_OK;
 }
 
 /* Writes the buffered bytes, then these, which are not copied to the buffer. */
@@ -315,7 +332,7 @@ static enum tsr_status write_file(struct tsr_output *output, const void *bytes, 
 enum tsr_status tsr_output_flush(struct tsr_output *output, struct tsr_error *error)
 {
     if (output->kind != TO_FILE || output->held == 0) return TSR_OK;
-    hide(output, output->size - output->held);
+    TSR_TRY(hide(output, output->size - output->held, error));
     return write_file(output, output->bytes, 0, error);
 }
 
@@ -361,7 +378,7 @@ static enum tsr_status append_hidden(struct tsr_output *output, const uint8_t *b
         bytes += now;
         size -= now;
         if (output->held < output->capacity) continue;
-        hide(output, in_file);
+        TSR_TRY(hide(output, in_file, error));
         in_file += output->held;
         TSR_TRY(write_file(output, output->bytes, 0, error));
     }
@@ -372,7 +389,7 @@ static enum tsr_status append_hidden(struct tsr_output *output, const uint8_t *b
 static enum tsr_status append(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
 {
     const bool may_fit = output->size <= output->capacity; /* all of the file, up to here */
-    if (output->scrambler) return append_hidden(output, bytes, size, error);
+    if (output->is_spool) return append_hidden(output, bytes, size, error);
     if (size > output->capacity - output->held || (size >= DIRECT_BYTES && !may_fit))
         return write_file(output, bytes, size, error);
     memcpy(output->bytes + output->held, bytes, size);

@@ -30,7 +30,8 @@ struct tsr_output {
     uint8_t *bytes;       /* a file's buffer, or all bytes of a memory output */
     size_t held, capacity;
     bool forgoes_hash;
-    struct tsr_scrambler *scrambler; /* of a spool in a file: what is in the file is scrambled; else NULL */
+    bool is_spool;                   /* what is in its file is scrambled; the file is made when it is needed */
+    struct tsr_scrambler *scrambler; /* of a spool that has a file; else NULL */
     struct tsr_hasher hasher;
 };
 
