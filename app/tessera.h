@@ -99,6 +99,7 @@ enum tsr_status {
     TSR_ERROR_LIMIT = 62,     /* a limit is exceeded, memory included */
     TSR_ERROR_VERSION = 63,   /* a format version or feature that this build does not know */
     TSR_ERROR_LOSS = 64,      /* more would be lost than the caller allows */
+    TSR_ERROR_KEY = 65,       /* the .tsr is encrypted, and its key was not given, or another one */
     TSR_ERROR_ENGINE = 70,    /* the engine that was demanded cannot do it */
     TSR_ERROR_PARTIAL = 75,   /* of a set, some files failed and the others are done */
     TSR_ERROR_CANCELLED = 76  /* the caller cancelled it. The command line, which never ends so, has 76 for --salvage */
@@ -398,6 +399,10 @@ struct tsr_watch {
 };
 #define TSR_WATCH TSR_SIZED(struct tsr_watch)
 
+/* A secret that encrypts and decrypts .tsr files (io/cipher/ENCRYPTION.md), in memory that is locked and left out of
+ * core dumps where the system allows that. Any number of calls and readers use it at once. */
+struct tsr_key;
+
 /* Where bytes come from. They must stay the same while a call or a reader uses them: a file that changes meanwhile is
  * TSR_ERROR_READ. Make one with the functions below, then set further fields. */
 struct tsr_data_source {
@@ -426,6 +431,9 @@ struct tsr_data_source {
     /* NULL, or asked and told by each call that reads this source, those of a reader included. Of a reader it must stay
      * until that is closed. Of the files of a series, the pass TSR_PASS_READ alone. */
     const struct tsr_watch *watch;
+    /* NULL, or the key of a .tsr that is encrypted; other inputs are read as they are. Of a reader it must stay until
+     * that is closed. */
+    struct tsr_key *key;
 };
 
 /* Bytes that the library has allocated: free them with tsr_buffer_free. */
@@ -471,6 +479,9 @@ struct tsr_data_sink {
      * them is replaced, whatever the paths are called: TSR_ERROR_SAME_FILE. The set must stay until the call returns.
      */
     struct tsr_file_set *written;
+    /* NULL, or what the .tsr is encrypted with: of calls that write one. Other calls ignore it. Each file has a random
+     * salt: the same input does not give the same bytes. */
+    struct tsr_key *key;
 };
 
 /* Makes sources and sinks. */
@@ -544,6 +555,16 @@ static inline struct tsr_data_sink tsr_to_calls(int64_t (*write)(void *, const v
     sink.context = context;
     return sink;
 }
+
+/* Opens a key. The source has its 32 bytes, or the bytes of a passphrase, of which one newline at the end does not
+ * count. memory_bytes: most memory that Argon2id may take for a passphrase (64 MiB to write); 0: a half of what is
+ * available. Errors: TSR_ERROR_USAGE (another number of bytes), TSR_ERROR_READ, TSR_ERROR_LIMIT (memory),
+ * TSR_ERROR_VERSION (this build has no libsodium). *key is NULL after an error. */
+enum tsr_secret { TSR_SECRET_KEY = 0, TSR_SECRET_PASSPHRASE = 1 };
+TSR_API enum tsr_status tsr_key_open(const struct tsr_data_source *source, enum tsr_secret secret,
+                                     uint64_t memory_bytes, struct tsr_key **key, struct tsr_error *error);
+/* Wipes and frees it; NULL is allowed. No call, and no reader, uses it any more. */
+TSR_API void tsr_key_close(struct tsr_key *key);
 
 /* XXH3-128 of all bytes of a source, canonical, which are read once and in order. Errors: TSR_ERROR_READ (also: it
  * changed meanwhile), TSR_ERROR_LIMIT, TSR_ERROR_USAGE. */
@@ -848,6 +869,7 @@ struct tsr_info {
      * are. */
     uint32_t coded_bits;
     bool coded_in_order;
+    bool encrypted;
     uint64_t base_bytes; /* as in struct tsr_report, to the end */
     double base_psnr_db;
     int64_t base_max_error;

@@ -5,48 +5,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "file_set.h"
-
-struct tsr_input {
-    int file;        /* -1: the input is not a file */
-    bool is_shared;  /* the descriptor is another input's */
-    bool is_by_name; /* name is the path that was opened */
-    bool is_memory;
-    const uint8_t *bytes;         /* of an input from memory */
-    struct tsr_input_calls calls; /* of all other inputs */
-    uint64_t start, size;         /* start: in the file, or for the function */
-    char *name;
-    struct stat opened; /* the file when it was opened */
-    uint8_t *held;      /* its first bytes */
-    size_t held_size;
-    uint8_t *end; /* its last bytes, if they are held */
-    size_t end_size;
-    struct tsr_hasher hasher;
-    bool hashes_late;       /* by tsr_input_hash alone */
-    uint64_t hashed;        /* bytes from the start that the hasher has seen */
-    const uint8_t *lasting; /* the bytes after these, which tsr_input_hash_read hashes */
-    size_t lasting_size;
-    struct tsr_crew crew;
-    struct tsr_memory_account *account;
-    struct tsr_need need; /* of the last tsr_input_claim */
-    const struct tsr_watch *watch;
-    enum tsr_pass pass;
-    tsr_input_asks *asks;
-    _Atomic uint64_t done; /* the end of what was read, for the watch */
-    atomic_bool is_cancelled;
-    char damage[TSR_DAMAGE_LIMIT + 1];
-    struct tsr_input *outer;      /* of an inner file: the input that it stands in */
-    _Atomic uint64_t inner_bytes; /* of the files in it, as they were counted */
-    uint64_t inner_most;          /* that they may become */
-    uint64_t inner_limit;         /* of an inner file: most bytes of the files in it */
-};
+#include "input_parts.h"
 
 static struct tsr_input *create(const char *name)
 {
@@ -171,6 +136,7 @@ enum tsr_status tsr_input_share(const struct tsr_input *input, struct tsr_input 
     other->start = input->start;
     other->size = input->size;
     other->opened = input->opened;
+    other->sealed = input->sealed;
     tsr_input_set_watch(other, input->watch, input->pass, input->asks);
     return TSR_OK;
 }
@@ -231,65 +197,9 @@ void tsr_input_close(struct tsr_input *input)
     if (!input) return;
     if (input->file >= 0 && !input->is_shared) close(input->file);
     tsr_input_drop_held(input);
+    if (input->owns_sealed) tsr_sealed_close(input->sealed);
     free(input->name);
     free(input);
-}
-
-void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account)
-{
-    input->account = account;
-}
-
-struct tsr_memory_account *tsr_input_account(const struct tsr_input *input)
-{
-    return input->account;
-}
-
-void tsr_input_set_crew(struct tsr_input *input, struct tsr_crew crew)
-{
-    input->crew = crew;
-}
-
-struct tsr_crew tsr_input_crew(const struct tsr_input *input)
-{
-    return input->crew;
-}
-
-enum tsr_status tsr_input_claim_header(const struct tsr_input *input, uint64_t bytes, struct tsr_error *error)
-{
-    if (!input->account || bytes <= TSR_UNCLAIMED_BYTES) return TSR_OK;
-    return input->account->claim_header(input->account, bytes, error);
-}
-
-enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_header *header, const struct tsr_need *need,
-                                struct tsr_error *error)
-{
-    input->need = *need;
-    return input->account ? input->account->claim(input->account, header, need, error) : TSR_OK;
-}
-
-bool tsr_input_take_spare(const struct tsr_input *input, uint64_t bytes)
-{
-    struct tsr_memory_account *const account = input->account;
-    return !account || !account->grant_spare || account->grant_spare(account, bytes);
-}
-
-void tsr_input_return_spare(const struct tsr_input *input, uint64_t bytes)
-{
-    if (input->account && input->account->return_spare) input->account->return_spare(input->account, bytes);
-}
-
-void tsr_input_give_back(struct tsr_input *input)
-{
-    if (!input->account) return;
-    tsr_input_drop_held(input);
-    input->need = (struct tsr_need){0};
-    if (input->account->give_back) input->account->give_back(input->account);
-}
-
-struct tsr_need tsr_input_need(const struct tsr_input *input)
-{
-    return input->need;
 }
 
 void tsr_input_note_damage(struct tsr_input *input, const char *format, ...)
@@ -351,6 +261,7 @@ static enum tsr_status read_by_calls(struct tsr_input *input, uint64_t offset, u
 static enum tsr_status read_outside(struct tsr_input *input, uint64_t offset, uint8_t *buffer, size_t size,
                                     struct tsr_error *error)
 {
+    if (input->sealed) return tsr_sealed_read(input->sealed, input->start + offset, buffer, size, error);
     if (input->file < 0) return read_by_calls(input, offset, buffer, size, error);
     while (size > 0) {
         const ssize_t got = pread(input->file, buffer, size, (off_t)(input->start + offset));

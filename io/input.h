@@ -79,6 +79,17 @@ enum tsr_status tsr_input_share(const struct tsr_input *input, struct tsr_input 
  * that is asked for later. */
 void tsr_input_narrow(struct tsr_input *input, uint64_t offset, uint64_t size);
 
+/* Makes the input one of the plain file, if it is an encrypted file; another one stays as it is. Nothing was read yet.
+ * Errors: those of tsr_cipher_open, TSR_ERROR_READ. */
+enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, struct tsr_error *error);
+
+/* Checks that all blocks of an encrypted file that the input has are authentic, once; of others nothing is read.
+ * Errors: TSR_ERROR_CORRUPT, those of reading. */
+enum tsr_status tsr_input_authenticate(struct tsr_input *input, struct tsr_error *error);
+
+/* Bytes that the file takes: of an encrypted one, with what is not of the plain file. */
+uint64_t tsr_input_stored_size(const struct tsr_input *input);
+
 void tsr_input_close(struct tsr_input *input);
 
 /* What a reader takes of memory, in bytes. */

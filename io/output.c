@@ -20,6 +20,9 @@
  * a file is longer, its pieces of DIRECT_BYTES or more are written without a copy. */
 enum { BUFFER_BYTES = 1 << 16, DIRECT_BYTES = 1 << 13 };
 
+/* That of a spool: most files stay in it, and are never scrambled. */
+enum { SPOOL_BYTES = 1 << 19 };
+
 /* ---- Making outputs --------------------------------------------------------------------------------------- */
 
 static struct tsr_output *create(enum output_kind kind)
@@ -172,33 +175,63 @@ enum tsr_status tsr_output_create(const char *path, const struct tsr_output_opti
     return TSR_OK;
 }
 
+/* An output to a file without a name, which is not there yet. folder: its descriptor, which the output closes; path:
+ * for error texts. */
+static enum tsr_status create_temporary(int folder, const char *path, size_t buffer, struct tsr_output **output,
+                                        struct tsr_error *error)
+{
+    static const char name[] = "a temporary file in ";
+    *output = NULL;
+    if (folder < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create a temporary file in", path);
+    struct tsr_output *const created = create(TO_FILE);
+    if (!created) {
+        close(folder);
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write to %s", path);
+    }
+    created->spot.folder = folder;
+    created->path = malloc(strlen(path) + sizeof name);
+    created->bytes = malloc(buffer);
+    created->capacity = buffer;
+    if (!created->path || !created->bytes) {
+        tsr_output_close(created);
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write to %s", path);
+    }
+    sprintf(created->path, "%s%s", name, path);
+    *output = created;
+    return TSR_OK;
+}
+
+static enum tsr_status open_temporary(struct tsr_output *output, struct tsr_error *error)
+{
+    TSR_TRY(open_file(output, 0600, error));
+    if (output->is_marked && ftruncate(output->file, 0) != 0)
+        return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
+    tsr_part_remove(&output->part); /* where the file system had to give it a name */
+    output->is_marked = false;
+    return TSR_OK;
+}
+
 enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **output, struct tsr_error *error)
 {
+    TSR_TRY(create_temporary(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), folder, BUFFER_BYTES, output, error));
+    const enum tsr_status status = open_temporary(*output, error);
+    if (status == TSR_OK) return TSR_OK;
+    tsr_output_close(*output);
     *output = NULL;
-    static const char name[] = "a temporary file in "; /* for error texts */
-    struct tsr_output *created = create(TO_FILE);
-    if (created) created->path = malloc(strlen(folder) + sizeof name);
-    if (!created || !created->path) {
-        tsr_output_close(created);
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write to %s", folder);
+    return status;
+}
+
+enum tsr_status tsr_output_create_spool(const struct tsr_output *target, struct tsr_output **spool,
+                                        struct tsr_error *error)
+{
+    if (target->kind == TO_MEMORY) {
+        *spool = tsr_output_to_memory();
+        return *spool ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
     }
-    sprintf(created->path, "%s%s", name, folder);
-    created->spot.folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    enum tsr_status status =
-        created->spot.folder >= 0 ? TSR_OK : tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", created->path);
-    created->bytes = malloc(BUFFER_BYTES);
-    created->capacity = BUFFER_BYTES;
-    if (status == TSR_OK && !created->bytes) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
-    if (status == TSR_OK) status = open_file(created, 0600, error);
-    if (status == TSR_OK && created->is_marked && ftruncate(created->file, 0) != 0)
-        status = tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", created->path);
-    if (status != TSR_OK) {
-        tsr_output_close(created);
-        return status;
-    }
-    tsr_part_remove(&created->part); /* where the file system had to give it a name */
-    created->is_marked = false;
-    *output = created;
+    const int folder = fcntl(target->spot.folder, F_DUPFD_CLOEXEC, 0);
+    TSR_TRY(create_temporary(folder, target->path, SPOOL_BYTES, spool, error));
+    (*spool)->is_spool = true;
+    memcpy((*spool)->path, target->path, strlen(target->path) + 1); /* the user knows that one */
     return TSR_OK;
 }
 
@@ -208,6 +241,7 @@ void tsr_output_close(struct tsr_output *output)
     if (output->file >= 0) close(output->file);
     tsr_part_remove(&output->part);
     tsr_spot_close(&output->spot);
+    tsr_scrambler_free(output->scrambler);
     free(output->path);
     free(output->bytes);
     free(output);
@@ -261,6 +295,20 @@ void tsr_output_restrict(struct tsr_output *output, const struct tsr_input *inpu
 
 /* ---- Writing ---------------------------------------------------------------------------------------------- */
 
+/* Scrambles the buffered bytes of a spool before they are written to byte in_file of its file, which is made now if it
+ * is not there. */
+static enum tsr_status hide(struct tsr_output *output, uint64_t in_file, struct tsr_error *error)
+{
+    if (!output->is_spool) return TSR_OK;
+    if (!output->scrambler) {
+        TSR_TRY(open_temporary(output, error));
+        output->scrambler = tsr_scrambler_create();
+    }
+    if (!output->scrambler) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a key");
+    tsr_scramble(output->scrambler, in_file, output->bytes, output->held);
+    return TSR_OK;
+}
+
 /* Writes the buffered bytes, then these, which are not copied to the buffer. */
 static enum tsr_status write_file(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
 {
@@ -283,7 +331,9 @@ static enum tsr_status write_file(struct tsr_output *output, const void *bytes, 
 
 enum tsr_status tsr_output_flush(struct tsr_output *output, struct tsr_error *error)
 {
-    return output->kind == TO_FILE && output->held > 0 ? write_file(output, output->bytes, 0, error) : TSR_OK;
+    if (output->kind != TO_FILE || output->held == 0) return TSR_OK;
+    TSR_TRY(hide(output, output->size - output->held, error));
+    return write_file(output, output->bytes, 0, error);
 }
 
 bool tsr_output_is_memory(const struct tsr_output *output)
@@ -316,10 +366,30 @@ static enum tsr_status keep(struct tsr_output *output, const void *bytes, size_t
     return TSR_OK;
 }
 
+/* Appends to the file of a spool, always through the buffer. The output's size has these bytes. */
+static enum tsr_status append_hidden(struct tsr_output *output, const uint8_t *bytes, size_t size,
+                                     struct tsr_error *error)
+{
+    uint64_t in_file = output->size - size - output->held;
+    while (size > 0) {
+        const size_t room = output->capacity - output->held, now = size < room ? size : room;
+        memcpy(output->bytes + output->held, bytes, now);
+        output->held += now;
+        bytes += now;
+        size -= now;
+        if (output->held < output->capacity) continue;
+        TSR_TRY(hide(output, in_file, error));
+        in_file += output->held;
+        TSR_TRY(write_file(output, output->bytes, 0, error));
+    }
+    return TSR_OK;
+}
+
 /* Appends to a file, through the buffer or past it. */
 static enum tsr_status append(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
 {
     const bool may_fit = output->size <= output->capacity; /* all of the file, up to here */
+    if (output->is_spool) return append_hidden(output, bytes, size, error);
     if (size > output->capacity - output->held || (size >= DIRECT_BYTES && !may_fit))
         return write_file(output, bytes, size, error);
     memcpy(output->bytes + output->held, bytes, size);
@@ -356,6 +426,24 @@ enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, s
     return append(output, (const uint8_t *)bytes + marked, size - marked, error);
 }
 
+/* Overwrites bytes that are in the file. */
+static enum tsr_status patch_file(struct tsr_output *output, uint64_t offset, const uint8_t *bytes, size_t size,
+                                  struct tsr_error *error)
+{
+    uint8_t hidden[256];
+    if (!output->scrambler) return write_at(output, offset, bytes, size, error);
+    while (size > 0) {
+        const size_t now = size < sizeof hidden ? size : sizeof hidden;
+        memcpy(hidden, bytes, now);
+        tsr_scramble(output->scrambler, offset, hidden, now);
+        TSR_TRY(write_at(output, offset, hidden, now, error));
+        bytes += now;
+        offset += now;
+        size -= now;
+    }
+    return TSR_OK;
+}
+
 enum tsr_status tsr_output_patch(struct tsr_output *output, uint64_t offset, const void *bytes, size_t size,
                                  struct tsr_error *error)
 {
@@ -367,7 +455,7 @@ enum tsr_status tsr_output_patch(struct tsr_output *output, uint64_t offset, con
     offset += marked;
     size -= marked;
     const size_t before = offset >= in_file ? 0 : size < in_file - offset ? size : (size_t)(in_file - offset);
-    TSR_TRY(write_at(output, offset, from, before, error));
+    TSR_TRY(patch_file(output, offset, from, before, error));
     if (size > before) memcpy(output->bytes + (offset + before - in_file), from + before, size - before);
     return TSR_OK;
 }
@@ -385,6 +473,7 @@ enum tsr_status tsr_output_read(struct tsr_output *output, uint64_t offset, void
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot read again", output->path);
         if (got == 0) return tsr_fail(error, TSR_ERROR_WRITE, "%s became shorter while it was written", output->path);
+        if (output->scrambler) tsr_scramble(output->scrambler, offset, to, (size_t)got);
         to += got;
         offset += (uint64_t)got;
         size -= (size_t)got;

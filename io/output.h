@@ -42,6 +42,17 @@ struct tsr_output *tsr_output_to_null(void);
  * TSR_ERROR_LIMIT. */
 enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **output, struct tsr_error *error);
 
+/* Creates an output for what will be sealed to a target: in memory if that is, else a file without a name in the folder
+ * of the target, in which nothing can be read (tsr_scramble). It is written, patched and read by the functions below,
+ * and never published or opened again. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT. */
+enum tsr_status tsr_output_create_spool(const struct tsr_output *target, struct tsr_output **spool,
+                                        struct tsr_error *error);
+
+/* Encrypts all of an output that is not empty to another one, which is empty. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT,
+ * also of Argon2id. */
+enum tsr_status tsr_output_seal(struct tsr_output *plain, struct tsr_key *key, struct tsr_output *sealed,
+                                struct tsr_error *error);
+
 /* Limits the output to this number of bytes in all: writing more is TSR_ERROR_CORRUPT, as the restored file is then
  * longer than its .tsr file says. tsr_output_limit_of returns the limit; UINT64_MAX: no limit. */
 void tsr_output_limit(struct tsr_output *output, uint64_t bytes);

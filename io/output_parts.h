@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "folder.h"
+#include "io/cipher/cipher.h"
 #include "output.h"
 #include "part.h"
 
@@ -29,6 +30,8 @@ struct tsr_output {
     uint8_t *bytes;       /* a file's buffer, or all bytes of a memory output */
     size_t held, capacity;
     bool forgoes_hash;
+    bool is_spool;                   /* what is in its file is scrambled; the file is made when it is needed */
+    struct tsr_scrambler *scrambler; /* of a spool that has a file; else NULL */
     struct tsr_hasher hasher;
 };
 

@@ -8,7 +8,7 @@ build=${1:-build}
 [ $# -eq 0 ] || shift
 
 packages="gcc g++ cmake ninja-build pkg-config libxxhash-dev libzstd-dev zlib1g-dev libpng-dev libdcmtk-dev
-libtiff-dev libcjson-dev libssl-dev libfuse3-dev libjpeg-dev libcharls-dev libcmocka-dev $*"
+libtiff-dev libcjson-dev libssl-dev libsodium-dev libfuse3-dev libjpeg-dev libcharls-dev libcmocka-dev $*"
 # Codecs that tessera compare measures besides; each is left out where this release has no such package.
 rivals="libopenjp2-7-dev libopenjph-dev libjxl-dev libwebp-dev"
 is_installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }

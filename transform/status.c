@@ -39,6 +39,8 @@ const char *tsr_status_name(enum tsr_status status)
         return "engine unavailable";
     case TSR_ERROR_LOSS:
         return "loss over its limit";
+    case TSR_ERROR_KEY:
+        return "encrypted";
     case TSR_ERROR_PARTIAL:
         return "some files failed";
     case TSR_ERROR_CANCELLED:

@@ -182,6 +182,12 @@ enum tsr_status test_one(struct tsr_engine *engine, const struct options *option
 
 /* verbs/compress.c: the bytes of a task's input, and where its output goes. A descriptor comes from a pipe. */
 struct tsr_data_source source_of(const struct task *task);
+struct tsr_data_source tsr_of(const struct task *task); /* of a .tsr: with the key of the run */
+/* inputs/keys.c: that key, which main opens and closes. */
+enum tsr_status open_key(const struct options *options); /* says what is wrong */
+void close_key(void);
+struct tsr_key *key_to_write(const struct options *options); /* NULL: what is written is not encrypted */
+struct tsr_data_source from_tsr(const char *path);           /* with the key */
 struct tsr_data_source source_to_compress(const struct options *options, const struct task *task);
 struct tsr_data_sink sink_of(const struct options *options, const struct task *task);
 

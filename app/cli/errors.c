@@ -16,6 +16,8 @@ static const struct {
     {"(lossless_rest was not set)", "(--lossless-rest makes one)"},
     {"memory_bytes of ", "--memory "},
     {"take fewer threads", "lower -T"},
+    {"it needs its key", "give its key by --key KEYFILE (compress: --encrypt), or by TESSERA_KEYFILE"},
+    {"it needs its passphrase", "give its passphrase by --passphrase-file FILE"},
 };
 
 /* What the user can do about a folder that he has not named. */

@@ -114,10 +114,13 @@ int main(int argc, char **argv)
     int result = TSR_ERROR_LIMIT;
     options.out.written = tsr_file_set_create();
     if (options.out.written &&
-        (!options.talk.log || tsr_file_set_add(options.out.written, options.talk.log, NULL, NULL) == TSR_OK))
-        result = run[options.verb](&options);
-    else
+        (!options.talk.log || tsr_file_set_add(options.out.written, options.talk.log, NULL, NULL) == TSR_OK)) {
+        result = (int)open_key(&options);
+        if (result == TSR_OK) result = run[options.verb](&options);
+        close_key();
+    } else {
         fprintf(stderr, "tessera: no memory for a set of files\n");
+    }
     tsr_file_set_destroy(options.out.written);
     free_options(&options);
     return leave(close_log(finish_output(result)));

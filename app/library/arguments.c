@@ -319,6 +319,7 @@ static enum tsr_status narrow_to_base(struct tsr_input *input, struct tsr_error 
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)
 {
     TSR_TRY(open_medium(source, input, error));
+    if (source->key) TSR_TRY(tsr_input_unseal(input, source->key, error));
     tsr_input_set_watch(*input, source->watch, TSR_PASS_READ, asks);
     return source->base ? narrow_to_base(*input, error) : TSR_OK;
 }
@@ -341,7 +342,9 @@ enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t hash[16],
     struct tsr_hash128 found;
     TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_pointer(hash, "hash", error));
-    TSR_TRY(tsr_open_source(source, &input, error));
+    struct tsr_data_source stored = *source; /* all bytes, as they are */
+    stored.key = NULL;
+    TSR_TRY(tsr_open_source(&stored, &input, error));
     enum tsr_status status = tsr_input_end(input, tsr_input_hash(input, &found, error), error);
     if (status == TSR_OK) status = tsr_input_ask(input, error);
     tsr_input_close(input);

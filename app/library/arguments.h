@@ -33,6 +33,7 @@ struct tsr_wanted {
     const struct tsr_coding *settled; /* of a file that is coded again: its coding, resolved; NULL: to be found */
     bool keeps_origin;                /* of a series: the files' times and permissions are stored */
     const struct tsr_image *raster;   /* the image of a raster; NULL: the source is a file */
+    struct tsr_key *key;              /* that the output is encrypted with; or NULL */
     uint32_t kept_count;              /* of values that no loss changes: as in struct tsr_data_source */
     const struct tsr_stored_values *kept;
 };

@@ -395,7 +395,7 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     account.kept_count = wanted->kept_count;
     account.kept = wanted->kept;
     account.is_member = is_member;
-    account.output_bytes = output_room(input, output, is_member);
+    account.output_bytes = output_room(input, output, is_member) * (wanted->key ? 2 : 1);
     const bool has_base = wanted->lossless_rest || wanted->roi;
     struct tsr_output *const base = has_base ? tsr_output_to_memory() : NULL;
     struct tsr_wanted on_base = *wanted;
@@ -416,14 +416,15 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     return status;
 }
 
-static enum tsr_status prove(struct tsr_engine *engine, enum tsr_verify by, struct tsr_input *in,
+static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_wanted *wanted, struct tsr_input *in,
                              struct tsr_output *out, const struct tsr_proof *expected, struct tsr_report *report,
                              struct tsr_error *error)
 {
     const double start = tsr_seconds();
-    if (by == TSR_VERIFY_NONE) return TSR_OK;
+    if (wanted->verify == TSR_VERIFY_NONE) return TSR_OK;
     report->read_from_disk = tsr_output_drop_cache(out);
-    const enum tsr_status status = tsr_verify_output(engine, by, out, in, expected, report, error);
+    const enum tsr_status status =
+        tsr_verify_output(engine, wanted->verify, out, wanted->key, in, expected, report, error);
     report->verify_s = tsr_seconds() - start;
     report->verified = status == TSR_OK;
     return status;
@@ -434,18 +435,23 @@ static enum tsr_status compress_file(struct tsr_engine *engine, const struct tsr
                                      struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_input *in = NULL;
-    struct tsr_output *out = NULL;
+    struct tsr_output *out = NULL, *spool = NULL; /* what is to be encrypted */
     struct tsr_written written = {0};
     const double start = tsr_seconds();
     enum tsr_status status = tsr_open_source(source, &in, error);
     if (status == TSR_OK) status = tsr_open_sink(sink, true, &out, error);
     if (status == TSR_OK) tsr_output_inherit(out, in);
-    if (status == TSR_OK) tsr_output_forgo_hash(out); /* its sections have theirs */
-    if (status == TSR_OK) status = tsr_write_container(engine, in, out, wanted, false, &written, report, error);
+    if (status == TSR_OK && wanted->key) status = tsr_output_create_spool(out, &spool, error);
+    struct tsr_output *const plain = spool ? spool : out;
+    if (status == TSR_OK) tsr_output_forgo_hash(out); /* its sections, or blocks, have theirs */
+    if (status == TSR_OK) tsr_output_forgo_hash(plain);
+    if (status == TSR_OK) status = tsr_write_container(engine, in, plain, wanted, false, &written, report, error);
     if (status == TSR_OK) status = tsr_check_loss(wanted, &written, tsr_input_name(in), error);
+    if (status == TSR_OK && spool) status = tsr_output_seal(spool, wanted->key, out, error);
+    tsr_output_close(spool);
     if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
     const double finished = tsr_seconds();
-    if (status == TSR_OK) status = prove(engine, wanted->verify, in, out, &written.proof, report, error);
+    if (status == TSR_OK) status = prove(engine, wanted, in, out, &written.proof, report, error);
     if (status == TSR_OK) status = tsr_input_ask(in, error);
     if (status == TSR_OK) {
         tsr_report_written(wanted, &written, report);
@@ -483,6 +489,7 @@ static enum tsr_status compress(struct tsr_engine *engine, const struct tsr_imag
     wanted.raster = raster;
     wanted.kept_count = source->kept_count;
     wanted.kept = source->kept;
+    wanted.key = sink->key;
     tsr_clear_report(report);
     const struct tsr_call call = {.run = run_compress,
                                   .engine = engine,

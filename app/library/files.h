@@ -89,7 +89,7 @@ enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error)
 
 /* The same of an output that is finished, which is read back. source: whose watch is asked. */
 enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify verify, struct tsr_output *written,
-                                  const struct tsr_input *source, const struct tsr_proof *expected,
+                                  struct tsr_key *key, const struct tsr_input *source, const struct tsr_proof *expected,
                                   struct tsr_report *report, struct tsr_error *error);
 
 /* Restores what a reader has chosen, and compares it with a proof: also with what was read, not only with what the file

@@ -324,11 +324,15 @@ static enum tsr_status read_info(const struct tsr_call *call)
     struct tsr_error *const error = call->error;
     if (member == TSR_ALL_MEMBERS && r->content == TSR_CONTENT_SERIES) {
         forget_member(r);
-        return tsr_describe_series(r->container, tsr_input_size(r->input), info, error);
+        TSR_TRY(tsr_describe_series(r->container, tsr_input_stored_size(r->input), info, error));
+    } else {
+        TSR_TRY(tsr_reader_choose(r, member == TSR_ALL_MEMBERS ? 0 : member, error));
+        if (r->container)
+            TSR_TRY(tsr_describe(r->container, info, error));
+        else
+            describe_original(r, info);
     }
-    TSR_TRY(tsr_reader_choose(r, member == TSR_ALL_MEMBERS ? 0 : member, error));
-    if (r->container) return tsr_describe(r->container, info, error);
-    describe_original(r, info);
+    info->encrypted = tsr_input_stored_size(r->input) != tsr_input_size(r->input);
     return TSR_OK;
 }
 

@@ -45,6 +45,7 @@ enum tsr_status tsr_run_on_file(const struct tsr_call *call, struct tsr_input *i
                                 struct tsr_container_reader *reader, struct tsr_account *account, const char *name,
                                 bool whole)
 {
+    TSR_TRY(tsr_input_authenticate(input, call->error));
     if (call->choice == TSR_NO_EXPORT)
         return restore_file(call->engine, input, reader, account, call->sink, whole, call->report, call->error);
     return tsr_export_file(call->engine, input, reader, account, name, call->sink, (enum tsr_export_syntax)call->choice,

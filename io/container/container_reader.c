@@ -445,7 +445,7 @@ const char *tsr_container_name(const struct tsr_container_reader *reader)
 uint64_t tsr_container_bytes(const struct tsr_container_reader *reader)
 {
     if (reader->sections.expanded) return reader->sections.small_bytes;
-    if (!reader->member_place) return tsr_input_size(reader->sections.input);
+    if (!reader->member_place) return tsr_input_stored_size(reader->sections.input);
     if (reader->first == reader->end) return 0;
     const struct tsr_place *last = &reader->sections.place[reader->end - 1];
     return last->offset + last->length - reader->sections.place[reader->first].offset;

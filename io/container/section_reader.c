@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/cipher/cipher.h"
+
 static void note_damage(struct tsr_sections *s, const char *what)
 {
     if (!s->damage) s->damage = what;
@@ -398,8 +400,9 @@ static enum tsr_status find_small(struct tsr_sections *s, bool is_signed, bool *
 /* Makes the file that the small file in the buffer stands for the input. */
 static enum tsr_status expand(struct tsr_sections *s, struct tsr_error *error)
 {
-    s->small_bytes = tsr_input_size(s->input);
-    TSR_TRY(tsr_small_expand(s->buffer, (size_t)s->small_bytes, &s->expanded, &s->small_payload, error));
+    const size_t size = (size_t)tsr_input_size(s->input);
+    s->small_bytes = tsr_input_stored_size(s->input);
+    TSR_TRY(tsr_small_expand(s->buffer, size, &s->expanded, &s->small_payload, error));
     struct tsr_input *const expanded = tsr_input_from_memory(
         tsr_output_bytes(s->expanded), (size_t)tsr_output_size(s->expanded), tsr_input_name(s->input));
     if (!expanded) {
@@ -427,6 +430,15 @@ static enum tsr_status hold_ends(struct tsr_input *input, struct tsr_error *erro
     return status;
 }
 
+/* An encrypted file that was opened without a key. */
+static enum tsr_status fail_sealed(struct tsr_input *input, struct tsr_error *error)
+{
+    uint8_t head[TSR_SEALED_HEAD];
+    const size_t size = tsr_input_size(input) < sizeof head ? (size_t)tsr_input_size(input) : sizeof head;
+    TSR_TRY(tsr_input_read(input, 0, head, size, error));
+    return tsr_fail_sealed(tsr_input_name(input), head, size, error);
+}
+
 enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *header, struct tsr_error *error)
 {
     uint8_t signature[TSR_SIGNATURE_BYTES] = {0};
@@ -437,6 +449,7 @@ enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *hea
     TSR_TRY(hold_ends(s->input, error));
     TSR_TRY(read_footer(s, &footer, error));
     if (size >= TSR_SIGNATURE_BYTES) TSR_TRY(tsr_input_read(s->input, 0, signature, sizeof signature, error));
+    if (tsr_is_sealed(signature, sizeof signature)) return fail_sealed(s->input, error);
     const bool is_signed = memcmp(signature, TSR_SIGNATURE, TSR_SIGNATURE_BYTES) == 0;
     bool small = false;
     if (!footer.whole && size > TSR_SIGNATURE_BYTES) TSR_TRY(find_small(s, is_signed, &small, error));

@@ -31,6 +31,10 @@ count=$(part "$(awk -v s="$seconds" -v t="$spent" 'BEGIN { print 5 * 1000 * s / 
 "$build/bin/tsr_attack_files" "$work/data" "$memory" "$count" seed="$((seed + 1))" >"$work/mutants" 2>&1 || status=1
 grep -E 'WRONG|CRASHES|HANGS|ERROR|runtime error|at work' "$work/mutants" || true
 sed -n '/what was made again/,$p' "$work/mutants"
+if [ -x "$build/bin/tsr_sealed_mutants" ]; then
+  echo "== mutants of encrypted files"
+  "$build/bin/tsr_sealed_mutants" "$(part "$seconds" 2000)" "$seed" || status=1
+fi
 if [ -x "$build/bin/tsr_attack_replaced" ]; then
   echo "== files that are replaced under readers and mounts"
   mkdir -p "$work/replaced"

@@ -18,6 +18,7 @@ needed() { # FOLDER
         libpng16.so.*) echo libpng ;;
         libcjson.so.*) echo cJSON ;;
         libfuse3.so.*) echo libfuse ;;
+        libsodium.so.*) echo libsodium ;;
         libz.so.*) echo zlib ;;
         libjpeg.so.*) echo libjpeg-turbo ;;
         libcharls.so.*) echo CharLS ;;

@@ -137,6 +137,9 @@ struct ref_file {
 /* 3.10: the sections are those that the small file stands for. */
 bool ref_open_small(struct ref_file *file);
 bool ref_open(struct ref_file *file, const char *path, bool strict);
+/* ENCRYPTION.md: makes an encrypted file the plain one; other files stay. The secret is what a file has. */
+bool ref_decrypt(uint8_t **bytes, size_t *size);
+bool ref_set_secret(const char *path, bool passphrase);
 /* The same for bytes in memory, which are not copied. */
 bool ref_open_bytes(struct ref_file *file, uint8_t *bytes, size_t size, bool strict);
 bool ref_read_header(struct ref_header *header, const uint8_t *body, size_t size);

@@ -22,7 +22,7 @@ static bool read_whole(struct ref_file *file, const char *path)
         good = fread(file->bytes, 1, file->size, stream) == file->size;
     }
     fclose(stream);
-    return good || ref_fail("cannot read the file");
+    return (good && ref_decrypt(&file->bytes, &file->size)) || (!good && ref_fail("cannot read the file"));
 }
 
 /* ---- 3. Sections ---- */

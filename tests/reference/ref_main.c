@@ -72,6 +72,14 @@ static bool one_file(const struct task *task)
 int main(int argc, char **argv)
 {
     struct task task = {.strict = false};
+    if (argc >= 3 && (strcmp(argv[1], "--key") == 0 || strcmp(argv[1], "--passphrase-file") == 0)) {
+        if (!ref_set_secret(argv[2], argv[1][2] == 'p')) {
+            fprintf(stderr, "%s: it is no secret.\n", argv[2]);
+            return 2;
+        }
+        argv += 2;
+        argc -= 2;
+    }
     if (argc >= 3 && strcmp(argv[1], "--check") == 0) {
         bool good = true;
         task.strict = true;
@@ -96,6 +104,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "usage: tsr_reference [--rasters] [--member NAME] IN.tsr OUT\n"
                     "           --rasters   the decoded rasters only\n"
                     "           --member    one file of a series\n"
-                    "       tsr_reference --check IN.tsr...       write nothing, check everything\n");
+                    "       tsr_reference --check IN.tsr...       write nothing, check everything\n"
+                    "Before all else: --key FILE or --passphrase-file FILE, of encrypted files.\n");
     return 2;
 }

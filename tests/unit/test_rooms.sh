@@ -97,11 +97,12 @@ floor() {
 }
 
 floor io/bytes io/bytes
+floor io/cipher io/bytes io/cipher
 floor io/dicom io/bytes io/dicom io/input.h
 floor io/nodes io/bytes io/dicom io/nodes io/output.h
 floor io/recipe io/bytes io/nodes io/recipe io/input.h io/output.h
 floor io/formats io/bytes io/dicom io/nodes io/recipe io/formats io/input.h io/output.h io/part.h
-floor io/container io/bytes io/container io/recipe/header.h io/recipe/standard.h io/input.h io/output.h
+floor io/container io/bytes io/cipher/cipher.h io/container io/recipe/header.h io/recipe/standard.h io/input.h io/output.h
 
 # What a recipe is like, io/recipe/header.h answers: its number is compared by io/recipe and io/formats alone.
 for file in $(sources io/container app); do

@@ -39,6 +39,10 @@ while IFS='|' read -r name source options _; do
   echo "$name|$source|$options|$rasters|$restored"
 done <vectors.txt >"$work/list"
 mv "$work/list" vectors.txt
+# Encrypted files, whose salts are fixed.
+while read -r name kind secret source; do
+  "$build/bin/tsr_encrypt_fixed" "$kind" "$secret" "$work/set/$source" "$name.tsr"
+done <encrypted.txt
 # A series: DICOM files with similar headers, a picture, and a file that is not an image.
 mkdir "$work/series"
 cp "$work"/set/dicom/mr/small_0[1-4].dcm "$work/set/dicom/sizes/23x37_8bit.dcm" "$work/set/odd/63x65_8bit.pgm" "$work/set/other/text.txt" \

@@ -39,6 +39,19 @@ while read -r sum file; do
   "$reference" --member "${file#./}" series.tsr "$work/restored" || fail "the reference decoder fails on $file"
   [ "$(hash_of "$work/restored")" = "$sum" ] || fail "the reference decoder gives another $file"
 done <series.sums
+# Encrypted files: ENCRYPTION.md 7. The salts are fixed.
+while read -r name kind secret source; do
+  [ -x "$(dirname "$reference")/tsr_encrypt_fixed" ] || continue # a build without libsodium
+  option=--key
+  [ "$kind" = key ] || option=--passphrase-file
+  "$reference" $option "$secret" --check "$name.tsr" >/dev/null || fail "the reference decoder finds it bad"
+  "$reference" $option "$secret" "$name.tsr" "$work/restored" || fail "the reference decoder fails"
+  cmp "$work/set/$source" "$work/restored" || fail "the reference decoder gives another file"
+  "$tessera" decompress -q -f $option "$secret" -o "$work/restored" "$name.tsr" || fail "decompress fails"
+  cmp "$work/set/$source" "$work/restored" || fail "another file comes back"
+  "$(dirname "$reference")/tsr_encrypt_fixed" "$kind" "$secret" "$work/set/$source" "$work/new.tsr"
+  cmp "$name.tsr" "$work/new.tsr" || fail "other bytes are written"
+done <encrypted.txt
 # The files that EXAMPLE.md shows byte by byte. An encoder that codes even such small images would make them.
 name=example
 printf 'P5\n6 4\n255\n\012\012\012\012\014\015\012\012\012\012\014\014\012\012\012\011\014\016\012\012\012\012\014\014' >"$work/example"

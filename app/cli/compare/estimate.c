@@ -11,7 +11,7 @@ double image_seconds(struct tsr_engine *engine, const struct task *task)
 {
     enum { CROP = 1 << 20 /* lossy codecs get at most so many pixels */ };
     const double file = 1.5e-7 * (double)task->bytes;
-    const struct tsr_data_source source = tsr_from_path(task->input);
+    const struct tsr_data_source source = from_tsr(task->input);
     struct tsr_reader *reader = NULL;
     struct tsr_info info = TSR_INFO;
     struct tsr_error ignored;

@@ -228,7 +228,7 @@ static enum tsr_status measure_reader(struct tsr_engine *engine, const struct op
 enum tsr_status measure_file(struct tsr_engine *engine, const struct options *options, const struct columns *columns,
                              const struct task *task, struct measured *measured, struct tsr_error *error)
 {
-    const struct tsr_data_source source = tsr_from_path(task->input);
+    const struct tsr_data_source source = from_tsr(task->input);
     struct tsr_reader *reader = NULL;
     measured->is_checked = hash_name(task->input) % 10 == 0;
     enum tsr_status status = tsr_open(engine, &source, &reader, error);

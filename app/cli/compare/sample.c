@@ -27,7 +27,7 @@ static uint64_t next_number(uint64_t *state)
 
 static void describe(struct tsr_engine *engine, const struct task *task, struct candidate *candidate)
 {
-    const struct tsr_data_source source = tsr_from_path(task->input);
+    const struct tsr_data_source source = from_tsr(task->input);
     struct tsr_reader *reader = NULL;
     struct tsr_info info = TSR_INFO;
     struct tsr_error ignored;

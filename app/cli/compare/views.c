@@ -218,7 +218,7 @@ static void code_views(const struct options *options, const struct columns *colu
 static bool make_view(struct tsr_engine *engine, const struct options *options, const struct columns *columns,
                       const char *path, struct report_view *view)
 {
-    const struct tsr_data_source source = tsr_from_path(path);
+    const struct tsr_data_source source = from_tsr(path);
     struct tsr_reader *reader = NULL;
     struct tsr_info info = TSR_INFO;
     struct tsr_error error;

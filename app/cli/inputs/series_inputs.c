@@ -100,7 +100,7 @@ bool add_series(struct walk *walk, const char *path, const struct place *place, 
 {
     struct tsr_reader *series = NULL;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
-    const struct tsr_data_source source = tsr_from_path(path);
+    const struct tsr_data_source source = from_tsr(path);
     if (!walk->engine || walk->is_single) return false;
     const enum tsr_status status = tsr_open(walk->engine, &source, &series, &error);
     if (status == TSR_ERROR_CORRUPT && walk->options->picture.salvages) return false;

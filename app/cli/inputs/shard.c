@@ -48,7 +48,7 @@ static int heaviest_first(const void *a, const void *b)
 /* Bytes of an original, also of one that --rm has removed already: its .tsr says them. */
 static uint64_t bytes_of(struct tsr_engine *engine, const struct task *task)
 {
-    const struct tsr_data_source source = tsr_from_path(task->output);
+    const struct tsr_data_source source = from_tsr(task->output);
     struct tsr_info info = TSR_INFO;
     struct tsr_reader *reader = NULL;
     struct tsr_error error;

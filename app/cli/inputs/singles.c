@@ -25,7 +25,7 @@ static bool is_single(const struct look *l, const char *base)
     struct tsr_error ignored;
     struct stat status;
     char *const path = join(l->path, base), *const name = l->prefix[0] ? join(l->prefix, base) : NULL;
-    const struct tsr_data_source source = tsr_from_path(path);
+    const struct tsr_data_source source = from_tsr(path);
     const bool is_one = path && (name || !l->prefix[0]) &&
                         is_included(&l->walk->options->in, name ? name : base, false) && lstat(path, &status) == 0 &&
                         S_ISREG(status.st_mode) && status.st_size <= MOST_BYTES &&

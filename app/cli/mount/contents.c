@@ -242,7 +242,7 @@ static bool has_same_status(const struct content *file)
 
 static bool has_same_id(const struct content *file)
 {
-    const struct tsr_data_source source = source_of(file->task);
+    const struct tsr_data_source source = tsr_of(file->task);
     struct tsr_error ignored;
     uint64_t id = 0;
     if (!has_same_status(file)) return false;

@@ -131,7 +131,7 @@ static enum tsr_status mount_list(const struct options *options, struct tsr_engi
 static enum tsr_status check_archive(struct tsr_engine *engine, const struct task_list *list, const char *archive,
                                      struct tsr_error *error)
 {
-    const struct tsr_data_source source = tsr_from_path(archive);
+    const struct tsr_data_source source = from_tsr(archive);
     struct tsr_reader *reader = NULL;
     struct stat status_of_archive;
     if (stat(archive, &status_of_archive) != 0)

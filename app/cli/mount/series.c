@@ -104,7 +104,7 @@ void series_free(struct archive_series *a)
 static enum tsr_status open_content(struct tsr_engine *engine, const struct task *task, enum tsr_content wanted,
                                     struct tsr_reader **reader, struct tsr_error *error)
 {
-    const struct tsr_data_source source = tsr_from_path(task->input);
+    const struct tsr_data_source source = from_tsr(task->input);
     const enum tsr_status status = tsr_open(engine, &source, reader, error);
     if (status != TSR_OK) return status;
     const enum tsr_content content = tsr_reader_content(*reader);
@@ -142,7 +142,7 @@ static enum tsr_status open_series(struct archive_series *a, struct series_file 
 static enum tsr_status take_reader(struct archive_series *a, struct series_file *series, const struct task *task,
                                    struct shared_reader **taken, struct tsr_error *error)
 {
-    const struct tsr_data_source source = tsr_from_path(task->input);
+    const struct tsr_data_source source = from_tsr(task->input);
     struct stat tsr;
     uint64_t id;
     if (stat(task->input, &tsr) != 0) return refuse(error, TSR_ERROR_READ, "it cannot be opened: %s", strerror(errno));

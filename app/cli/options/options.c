@@ -104,6 +104,12 @@ static const char **name_of(int code, struct options *o)
         return &o->in.member;
     case LONG_MANIFEST:
         return &o->report.manifest;
+    case LONG_ENCRYPT:
+        return &o->keys.encrypt;
+    case LONG_KEY:
+        return &o->keys.key;
+    case LONG_PASSPHRASE_FILE:
+        return &o->keys.passphrase;
     case LONG_REPORT:
     case LONG_HTML:
         return &o->report.page;

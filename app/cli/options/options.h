@@ -67,6 +67,13 @@ struct series_options {
     bool no_times, skip_unreadable;
 };
 
+/* Files with secrets; each NULL or a name. */
+struct key_options {
+    const char *encrypt;    /* compress: the key of what is written */
+    const char *key;        /* of what is read */
+    const char *passphrase; /* instead of either */
+};
+
 /* What becomes of outputs that are there, and of originals. */
 struct archive_options {
     enum update update;
@@ -150,6 +157,7 @@ struct options {
     struct sample_options sample;
     struct output_options out;
     struct series_options series;
+    struct key_options keys;
     struct archive_options archive;
     struct coding_options coding;
     struct report_options report;

@@ -56,7 +56,10 @@ enum {
     LONG_SEED,
     LONG_IDENTIFY,
     LONG_DICOM,
-    LONG_CACHE
+    LONG_CACHE,
+    LONG_ENCRYPT,
+    LONG_KEY,
+    LONG_PASSPHRASE_FILE
 };
 
 enum { ROWS_LIMIT = 128 }; /* of the table of options */

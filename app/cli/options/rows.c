@@ -17,6 +17,7 @@ enum {
     ON_WRITERS = ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT,
     ON_WORK = ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT | ON_TEST | ON_VERIFY,
     ON_FILES = ON_WORK | ON_CAT | ON_INFO | ON_COMPARE,
+    ON_READERS = (ON_FILES & ~ON_COMPRESS) | ON_MOUNT, /* of .tsr files */
     ON_ALL = (1 << VERB_COUNT) - 1,
     ON_TALKERS = ON_ALL & ~(ON_CAT | ON_MOUNT)
 };
@@ -52,6 +53,14 @@ static const struct option_row table[] = {
     {LONG_NO_TIMES, "no-times", NULL, ON_COMPRESS, "of a series, store no times and permissions"},
     {LONG_SKIP_UNREADABLE, "skip-unreadable", NULL, ON_COMPRESS,
      "make a series without the inputs that cannot be read"},
+
+    {0, NULL, NULL, 0, "Encryption"},
+    {LONG_ENCRYPT, "encrypt", "KEYFILE", ON_COMPRESS,
+     "encrypt what is written; KEYFILE has 32 random bytes, without which nothing comes back"},
+    {LONG_KEY, "key", "KEYFILE", ON_READERS | OFTEN,
+     "the key of .tsr files that are encrypted; default: the file that TESSERA_KEYFILE names"},
+    {LONG_PASSPHRASE_FILE, "passphrase-file", "FILE", ON_READERS | ON_COMPRESS,
+     "a passphrase instead of a key: what is in FILE, but for a newline at its end"},
 
     {0, NULL, NULL, 0, "Going on, and removing originals"},
     {LONG_UPDATE, "update", "[=hash]", ON_COMPRESS | ON_DECOMPRESS | OFTEN,

@@ -79,6 +79,9 @@ enum tsr_status check_option_names(const struct options *o)
                  {o->verb == VERB_COMPARE || o->verb == VERB_VERIFY ? "--html" : "--report", o->report.page},
                  {"--csv", o->report.csv},
                  {"--log", o->talk.log},
+                 {"--encrypt", o->keys.encrypt},
+                 {"--key", o->keys.key},
+                 {"--passphrase-file", o->keys.passphrase},
                  {"--series", o->series.path},
                  {"-o", o->out.path}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -128,6 +131,8 @@ enum tsr_status settle_options(struct options *o, const struct given *given)
     if (o->coding.region && (compress->lossless_rest || o->series.path))
         return usage("%s", "--roi is for single files, not for a --series, and with --lossless-rest all comes back as "
                            "it was: give one");
+    if (o->keys.passphrase && (o->keys.encrypt || o->keys.key))
+        return usage("%s", "a file is encrypted with a key or with a passphrase: give one of them");
     if (o->in.base && o->archive.update != UPDATE_OFF)
         return usage("%s", "--base restores with loss, and --update asks whether the original is there: give one");
     if (compress->tune != TSR_TUNE_BY_LOSS && given->targets == 0)

@@ -17,6 +17,13 @@ struct tsr_data_source source_of(const struct task *task)
     return source;
 }
 
+struct tsr_data_source tsr_of(const struct task *task)
+{
+    struct tsr_data_source source = source_of(task);
+    source.key = from_tsr(NULL).key;
+    return source;
+}
+
 static struct tsr_data_source keep_values(const struct options *options, struct tsr_data_source source)
 {
     source.kept_count = options->coding.kept_count;
@@ -38,6 +45,7 @@ struct tsr_data_sink sink_of(const struct options *options, const struct task *t
     sink.is_bounded = !task->names_output;
     sink.root = task->root;
     sink.syncs_later = true;
+    sink.key = key_to_write(options);
     return sink;
 }
 
@@ -53,7 +61,9 @@ static enum tsr_status compare_current(struct tsr_engine *engine, const struct t
                       strerror(reason));
     }
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED); /* then it is not read from the system's memory */
-    struct tsr_data_source made = tsr_from_descriptor(file);
+    struct tsr_data_source made = from_tsr(NULL);
+    made.medium = TSR_MEDIUM_DESCRIPTOR;
+    made.descriptor = file;
     struct tsr_report compared = outcome->report; /* the sizes stay those of the original and its .tsr */
     made.name = task->output;
     const enum tsr_status status =
@@ -70,7 +80,7 @@ static enum tsr_status compare_current(struct tsr_engine *engine, const struct t
 static enum tsr_status keep_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                     struct outcome *outcome)
 {
-    const struct tsr_data_source made = tsr_from_path(task->output);
+    const struct tsr_data_source made = from_tsr(task->output);
     outcome->is_current = true;
     if (outcome->is_gone) { /* it is the only copy: it must be whole to the end */
         struct tsr_report tested = TSR_REPORT;

@@ -37,6 +37,7 @@ static enum tsr_status write_series(struct tsr_engine *engine, const struct opti
     series.context = &steps;
     sink.overwrite = options->out.force;
     sink.written = options->out.written;
+    sink.key = key_to_write(options);
     enum tsr_status status = files && list->count <= INT32_MAX ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory");
     for (size_t i = 0; files && i < list->count; i++) {
         struct task *const task = &list->tasks[i];

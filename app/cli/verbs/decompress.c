@@ -7,7 +7,7 @@
 
 static struct tsr_data_source source_to_read(const struct options *options, const struct task *task)
 {
-    struct tsr_data_source source = source_of(task);
+    struct tsr_data_source source = tsr_of(task);
     source.base = options->in.base;
     return source;
 }

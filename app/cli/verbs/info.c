@@ -176,6 +176,7 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
            (unsigned long long)info->original_bytes, original);
     printf("  size       %llu bytes, ratio %.3f, %llu sections\n", (unsigned long long)info->file_bytes,
            (double)info->original_bytes / (double)info->file_bytes, (unsigned long long)info->sections);
+    if (info->encrypted) printf("  encrypted  yes\n");
     printf("  restores   %s (%s)\n", promise(info), tsr_returns_name(info->returns));
     if (coded) printf("  streams    %s: %s\n", coded, encapsulated_text(coded, info));
     if (info->files > 0) {
@@ -258,6 +259,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
     write_hash(info->original_hash, hash);
     cJSON_AddStringToObject(o, "original_xxh3_128", hash);
     cJSON_AddNumberToObject(o, "sections", (double)info->sections);
+    if (info->encrypted) cJSON_AddBoolToObject(o, "encrypted", true);
     if (info->units > 0) cJSON_AddNumberToObject(o, "units", info->units);
     if (!info->has_image) {
         add_text(o, "reason", info->reason);
@@ -336,6 +338,7 @@ static void print_series_text(const char *name, const struct tsr_info *info)
            (unsigned long long)info->original_bytes);
     printf("  size       %llu bytes, ratio %.3f, %llu sections\n", (unsigned long long)info->file_bytes,
            (double)info->original_bytes / (double)info->file_bytes, (unsigned long long)info->sections);
+    if (info->encrypted) printf("  encrypted  yes\n");
     if (info->damage) printf("  DAMAGED    %s\n", damage_text(info));
 }
 
@@ -352,6 +355,7 @@ static void print_series_json(const char *name, const struct tsr_info *info)
     cJSON_AddNumberToObject(o, "bytes_out", (double)info->file_bytes);
     cJSON_AddNumberToObject(o, "payload_bytes", (double)info->payload_bytes);
     cJSON_AddNumberToObject(o, "sections", (double)info->sections);
+    if (info->encrypted) cJSON_AddBoolToObject(o, "encrypted", true);
     if (info->damage) cJSON_AddStringToObject(o, "damage", info->damage);
     print_json_line(o);
 }
@@ -467,7 +471,7 @@ static enum tsr_status print_info(const struct options *options, struct tsr_engi
                                   struct tsr_error *error)
 {
     const char *const path = task->input;
-    struct tsr_data_source source = source_of(task);
+    struct tsr_data_source source = tsr_of(task);
     source.base = options->in.base;
     struct tsr_reader *reader = NULL;
     enum tsr_status status = tsr_open(engine, &source, &reader, error);

@@ -399,7 +399,7 @@ enum tsr_status hash_for_manifest(struct tsr_engine *engine, const struct task *
                                   const struct tsr_data_source *source, struct outcome *outcome)
 {
     const struct entry *const entry = find_entry(task->name);
-    const struct tsr_data_source made = tsr_from_path(task->output);
+    const struct tsr_data_source made = from_tsr(task->output);
     struct tsr_report restored = TSR_REPORT;
     struct stat status;
     char xxh[HASH_TEXT];

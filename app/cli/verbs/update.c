@@ -19,12 +19,13 @@ bool is_same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* A request without loss is not met by a file with loss, nor one for a region by a file that has none. A file without a
- * base meets one for a base: some have none. */
+/* A request without loss is not met by a file with loss, nor one for a region by a file that has none, nor one for
+ * encryption by a file without. A file without a base meets one for a base: some have none. */
 static bool meets_request(const struct options *options, const struct tsr_info *info)
 {
     const bool may_be_lossy = options->coding.compress.loss != TSR_LOSSLESS && !options->coding.compress.lossless_rest;
     const bool lacks_region = options->coding.region && info->exact.samples == 0;
+    if (key_to_write(options) && !info->encrypted) return false;
     return (may_be_lossy && !lacks_region) || info->promise != TSR_PROMISE_LOSSY;
 }
 
@@ -59,7 +60,7 @@ static void report_current(const struct tsr_info *info, struct tsr_report *repor
 static enum tsr_status read_output(struct tsr_engine *engine, const char *path, struct tsr_info *info, bool *is_one,
                                    struct tsr_error *error)
 {
-    const struct tsr_data_source source = tsr_from_path(path);
+    const struct tsr_data_source source = from_tsr(path);
     struct tsr_reader *reader = NULL;
     enum tsr_status status = tsr_open(engine, &source, &reader, error);
     *is_one = status == TSR_OK && tsr_reader_content(reader) == TSR_CONTENT_TSR;
@@ -94,7 +95,7 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     const struct tsr_file_state state = state_of(&made);
     if (tsr_file_set_find(options->out.written, task->output, &state)) return TSR_OK; /* writing it is refused */
     const enum tsr_status status = read_output(engine, task->output, &info, &is_one, &outcome->error);
-    if (status == TSR_ERROR_READ || status == TSR_ERROR_LIMIT) return status;
+    if (status == TSR_ERROR_READ || status == TSR_ERROR_LIMIT || status == TSR_ERROR_KEY) return status;
     if (status == TSR_OK && !is_one)
         return refuse(&outcome->error, TSR_ERROR_EXISTS,
                       "%s exists and is not a .tsr of one file: rename it, or name another output with -o",
@@ -125,7 +126,7 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
 
 bool is_restored(struct tsr_engine *engine, const struct task *task, enum update by, struct tsr_report *report)
 {
-    const struct tsr_data_source source = source_of(task);
+    const struct tsr_data_source source = tsr_of(task);
     struct tsr_info info = TSR_INFO;
     struct tsr_reader *reader = NULL;
     struct tsr_error ignored;

@@ -174,7 +174,7 @@ static enum tsr_status list_pairs(const struct options *options, struct tsr_engi
 static enum tsr_status verify_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                   struct outcome *outcome)
 {
-    const struct tsr_data_source source = source_of(task);
+    const struct tsr_data_source source = tsr_of(task);
     struct file_hashes *hashes = NULL;
     if ((options->talk.json || options->report.page) && !(outcome->more = hashes = calloc(1, sizeof *hashes)))
         return refuse(&outcome->error, TSR_ERROR_LIMIT, "no memory for the hashes of %s", task->input);

@@ -14,7 +14,7 @@ public class Frame {
         long tsr_frame_bits(Pointer image);
         int tsr_read_frame(Pointer reader, int member, int frame, byte[] buffer, long count, long rowBytes, Pointer error);
     }
-    static final Memory error = new Memory(536), image = new Memory(40), source = new Memory(120);
+    static final Memory error = new Memory(536), image = new Memory(40), source = new Memory(128);
 
     static void check(int status) {
         if (status != 0) System.err.println(error.getString(16)); // its text
@@ -26,7 +26,7 @@ public class Frame {
         Memory path = new Memory(4 * words[0].length() + 1);
         path.setString(0, words[0]);
         source.clear();
-        source.setLong(0, 120);     // its size
+        source.setLong(0, 128);     // its size
         source.setPointer(16, path);
         check(tessera.tsr_engine_create(null, engine, error));
         check(tessera.tsr_open(engine.getValue(), source, reader, error));

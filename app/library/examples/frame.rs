@@ -6,7 +6,7 @@ use std::{env, ffi::{c_void, CStr, CString}, fs, os::raw::{c_char, c_int}, ptr};
 #[repr(C)]
 struct Failure { status: c_int, offset: u64, text: [c_char; 512], system: c_int }
 #[repr(C)]
-struct Source { size: usize, medium: c_int, path: *const c_char, rest: [u64; 12] } // medium 0: a path
+struct Source { size: usize, medium: c_int, path: *const c_char, rest: [u64; 13] } // medium 0: a path
 #[repr(C)]
 #[derive(Default)]
 struct Image { columns: u32, rows: u32, frames: u32, components: u8, bits_allocated: u8, bits_stored: u8, high_bit: u8,
@@ -25,7 +25,7 @@ extern "C" {
 fn main() {
     let words: Vec<String> = env::args().collect();
     let path = CString::new(&*words[1]).unwrap();
-    let source = Source { size: std::mem::size_of::<Source>(), medium: 0, path: path.as_ptr(), rest: [0; 12] };
+    let source = Source { size: std::mem::size_of::<Source>(), medium: 0, path: path.as_ptr(), rest: [0; 13] };
     let (mut engine, mut reader, mut image, mut frame) = (ptr::null_mut(), ptr::null_mut(), Image::default(), vec![]);
     let mut e = Failure { status: 0, offset: 0, text: [0; 512], system: 0 };
     let mut status = unsafe { tsr_engine_create(ptr::null(), &mut engine, &mut e) };

@@ -149,7 +149,7 @@ static void make_member(struct tsr_series_making *m, uint32_t k)
     }
     if (status == TSR_OK) {
         pthread_mutex_lock(&m->lock);
-        tsr_output_restrict(m->output, input);
+        tsr_output_restrict(m->sealed ? m->sealed : m->output, input);
         pthread_mutex_unlock(&m->lock);
         member->output = direct ? m->output : tsr_output_to_memory();
         if (!member->output) status = tsr_fail(&error, TSR_ERROR_LIMIT, "no memory to write a series");
@@ -244,6 +244,12 @@ static enum tsr_status form_groups(struct tsr_series_making *m, struct tsr_error
     return TSR_OK;
 }
 
+static enum tsr_status reopen(const struct tsr_series_making *m, struct tsr_input **input, struct tsr_error *error)
+{
+    TSR_TRY(tsr_output_reopen(m->output, input, error));
+    return m->key ? tsr_input_unseal(input, m->key, error) : TSR_OK;
+}
+
 static void prove_member(void *context, unsigned k)
 {
     struct tsr_series_making *m = context;
@@ -253,7 +259,7 @@ static void prove_member(void *context, unsigned k)
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     const double start = tsr_seconds();
     enum tsr_status status = check_cancelled(m, &error);
-    if (status == TSR_OK) status = tsr_output_reopen(m->output, &input, &error);
+    if (status == TSR_OK) status = reopen(m, &input, &error);
     if (input) tsr_ask_without_progress(input, &m->files[k].source);
     tsr_account_open(&account, m->engine, input, NULL);
     if (status == TSR_OK) status = tsr_container_share(m->reader, input, &reader, &error);
@@ -278,7 +284,7 @@ static void prove_member(void *context, unsigned k)
 static void prove(struct tsr_series_making *m)
 {
     struct tsr_input *input = NULL;
-    enum tsr_status status = tsr_output_reopen(m->output, &input, &m->error);
+    enum tsr_status status = reopen(m, &input, &m->error);
     if (status == TSR_OK) status = tsr_container_open(input, &m->reader, &m->error);
     if (status == TSR_OK) status = tsr_container_check_series(m->reader, &m->error);
     if (status == TSR_OK) status = tsr_container_check_twins(m->reader, &m->error);
@@ -341,6 +347,29 @@ static enum tsr_status find_ranges(struct tsr_series_making *m)
     return status;
 }
 
+/* With a key the series is written to a spool, which is encrypted to the output when it is complete. */
+static enum tsr_status begin_sealing(struct tsr_series_making *m)
+{
+    struct tsr_output *spool;
+    if (!m->key) return TSR_OK;
+    TSR_TRY(tsr_output_create_spool(m->output, &spool, &m->error));
+    m->sealed = m->output;
+    m->output = spool;
+    return TSR_OK;
+}
+
+static enum tsr_status end_sealing(struct tsr_series_making *m)
+{
+    struct tsr_output *const spool = m->output;
+    if (!m->key) return TSR_OK;
+    m->output = m->sealed;
+    m->sealed = NULL;
+    tsr_output_forgo_hash(m->output);
+    const enum tsr_status status = tsr_output_seal(spool, m->key, m->output, &m->error);
+    tsr_output_close(spool);
+    return status;
+}
+
 static enum tsr_status write_series(struct tsr_series_making *m, const struct tsr_data_sink *sink)
 {
     struct tsr_header header;
@@ -348,6 +377,8 @@ static enum tsr_status write_series(struct tsr_series_making *m, const struct ts
     header.recipe = TSR_RECIPE_SERIES;
     header.members = m->count;
     TSR_TRY(tsr_open_sink(sink, false, &m->output, &m->error));
+    m->key = sink->key;
+    TSR_TRY(begin_sealing(m));
     tsr_output_forgo_hash(m->output); /* its sections have theirs */
     TSR_TRY(tsr_container_begin(m->output, &header, &m->writer, &m->error));
     TSR_TRY(form_groups(m, &m->error));
@@ -356,6 +387,7 @@ static enum tsr_status write_series(struct tsr_series_making *m, const struct ts
     give_room(m, true);
     TSR_TRY(m->status);
     TSR_TRY(tsr_container_end(m->writer, NULL, &m->error));
+    TSR_TRY(end_sealing(m));
     TSR_TRY(tsr_output_finish(m->output, &m->error));
     if (m->wanted->verify != TSR_VERIFY_NONE) prove(m);
     return m->status;
@@ -366,6 +398,7 @@ static void close_making(struct tsr_series_making *m)
     for (uint32_t k = 0; k < m->count; k++) close_member(m, &m->members[k]);
     tsr_container_writer_free(m->writer);
     tsr_output_close(m->output);
+    tsr_output_close(m->sealed);
     pthread_cond_destroy(&m->turned);
     pthread_mutex_destroy(&m->lock);
     free(m->members);

@@ -31,6 +31,8 @@ struct tsr_series_making {
     struct tsr_report *report;
     const struct tsr_series_options *options;
     struct tsr_output *output;
+    struct tsr_output *sealed; /* NULL; or what the output will be encrypted to, with the key */
+    struct tsr_key *key;
     struct tsr_container_writer *writer;
     struct tsr_container_reader *reader; /* of what was written */
     struct tsr_series_member *members;

@@ -10,6 +10,7 @@ from ._native import library as _library
 from ._options import Options
 from ._reader import Images, Member, Reader, open  # noqa: A004
 from ._reports import Report, WindowLoss
+from ._secret import Key
 from ._sets import Result, SetError, compress_set
 
 __version__: str = _library.tsr_version().decode()
@@ -23,6 +24,7 @@ __all__ = [
     "Image",
     "Images",
     "Info",
+    "Key",
     "Member",
     "Options",
     "Reader",

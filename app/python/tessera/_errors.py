@@ -27,6 +27,7 @@ class Status(enum.IntEnum):
     LIMIT = 62
     VERSION = 63
     LOSS = 64
+    KEY = 65
     ENGINE = 70
     PARTIAL = 75
     CANCELLED = 76

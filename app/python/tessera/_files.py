@@ -17,6 +17,7 @@ from ._media import Data, MemorySink, Source, sink_to_path, view_bytes
 from ._numbers import integer
 from ._options import OptionFields, Options, keep_values
 from ._reports import Report, report_from_native
+from ._secret import KeyLike, key_of, set_key
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -46,7 +47,10 @@ def compress_source(
     options: _native.tsr_compress_options,
     engine: Engine | str | None,
     out: str | None = None,
+    key: KeyLike | None = None,
 ) -> Report:
+    held = key_of(key)
+    set_key(sink, held)
     report = _native.sized(_native.tsr_report)
     error = _native.tsr_error()
     with source, resolve(engine)._used() as handle:
@@ -66,8 +70,14 @@ def compress_source(
 
 
 def _restore(
-    source: Source, sink: _native.tsr_data_sink, engine: Engine | str | None, out: str | None = None
+    source: Source,
+    sink: _native.tsr_data_sink,
+    engine: Engine | str | None,
+    out: str | None = None,
+    key: KeyLike | None = None,
 ) -> Report:
+    held = key_of(key)
+    set_key(source.native, held)
     report = _native.sized(_native.tsr_report)
     error = _native.tsr_error()
     with source, resolve(engine)._used() as handle:
@@ -85,6 +95,7 @@ def compress(
     bits: int | None = None,
     components: int | None = None,
     engine: Engine | str | None = None,
+    key: KeyLike | None = None,
     **options: Unpack[OptionFields],
 ) -> bytes:
     """Compresses a file or an array to a .tsr.
@@ -103,6 +114,8 @@ def compress(
         after at least two others is.
     engine : Engine or str, optional
         The CPU by default.
+    key : Key, path or bytes, optional
+        The .tsr is encrypted with it; a str is the path of a key file. The same input then never gives the same bytes.
     **options
         Fields of `Options`.
 
@@ -129,11 +142,11 @@ def compress(
     sink = MemorySink()
     source, wanted = _make_source(data, bits, components), Options(effort=effort, **options)
     keep_values(source, wanted.keep)
-    compress_source(source, sink.native, wanted.to_native(), engine)
+    compress_source(source, sink.native, wanted.to_native(), engine, key=key)
     return sink.take()
 
 
-def decompress(data: Data, *, engine: Engine | str | None = None) -> bytes:
+def decompress(data: Data, *, engine: Engine | str | None = None, key: KeyLike | None = None) -> bytes:
     """The original of a .tsr of one file: its bytes, or an array's samples, little-endian.
 
     Parameters
@@ -142,6 +155,8 @@ def decompress(data: Data, *, engine: Engine | str | None = None) -> bytes:
         A str is a path; bytes are a file's content.
     engine : Engine or str, optional
         The CPU by default.
+    key : Key, path or bytes, optional
+        Of a .tsr that is encrypted; a str is the path of a key file.
 
     Returns
     -------
@@ -154,7 +169,7 @@ def decompress(data: Data, *, engine: Engine | str | None = None) -> bytes:
         Also for a series, whose files `Reader.members` restores.
     """
     sink = MemorySink()
-    _restore(Source(data), sink.native, engine)
+    _restore(Source(data), sink.native, engine, key=key)
     return sink.take()
 
 
@@ -167,6 +182,7 @@ def compress_file(
     bits: int | None = None,
     components: int | None = None,
     engine: Engine | str | None = None,
+    key: KeyLike | None = None,
     **options: Unpack[OptionFields],
 ) -> Report:
     """Compresses to a file, which appears when it is complete and proven.
@@ -185,6 +201,8 @@ def compress_file(
         As of `compress`.
     engine : Engine or str, optional
         The CPU by default.
+    key : Key, path or bytes, optional
+        As of `compress`.
     **options
         The fields of `Options`.
 
@@ -201,11 +219,16 @@ def compress_file(
     source = _make_source(data, bits, components)
     wanted = Options(effort=effort, **options)
     keep_values(source, wanted.keep)
-    return compress_source(source, sink_to_path(out, overwrite), wanted.to_native(), engine, os.fsdecode(out))
+    return compress_source(source, sink_to_path(out, overwrite), wanted.to_native(), engine, os.fsdecode(out), key)
 
 
 def restore_file(
-    data: Data, out: str | os.PathLike[str], *, overwrite: bool = False, engine: Engine | str | None = None
+    data: Data,
+    out: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    engine: Engine | str | None = None,
+    key: KeyLike | None = None,
 ) -> Report:
     """Restores the original of a .tsr to a file, which appears when it is complete and proven.
 
@@ -219,6 +242,8 @@ def restore_file(
         A file that is there is replaced.
     engine : Engine or str, optional
         The CPU by default.
+    key : Key, path or bytes, optional
+        As of `decompress`.
 
     Returns
     -------
@@ -230,7 +255,7 @@ def restore_file(
     TesseraError
         With status EXISTS if out exists and overwrite is False; SAME_FILE if it is the input; also for a series.
     """
-    return _restore(Source(data), sink_to_path(out, overwrite), engine, os.fsdecode(out))
+    return _restore(Source(data), sink_to_path(out, overwrite), engine, os.fsdecode(out), key)
 
 
 def encode_raster(

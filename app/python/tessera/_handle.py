@@ -11,6 +11,7 @@ from . import _native
 from ._engine import Engine, Holder, resolve
 from ._errors import ChangedError, Status, TesseraError, check
 from ._media import Data, Source, place
+from ._secret import Key, set_key
 
 _library = _native.library
 
@@ -26,9 +27,14 @@ class Handle(Holder):
 
     #: Whether the base is read of a .tsr that has one.
     _base = False
+    #: Of an encrypted .tsr.
+    _key: Key | None = None
 
-    def __init__(self, data: Data, engine: Engine | str | None, base: bool = False) -> None:
+    def __init__(
+        self, data: Data, engine: Engine | str | None, base: bool = False, key: Key | None = None
+    ) -> None:
         self._data = data
+        self._key = key
         self._base = base
         self._wanted = engine
         self._is_closed = False
@@ -57,6 +63,7 @@ class Handle(Holder):
     def _make_source(self) -> Source:
         source = Source(self._data)
         source.native.base = self._base
+        set_key(source.native, self._key)
         return source
 
     def state(self) -> tuple[Any, ...]:
@@ -70,6 +77,8 @@ class Handle(Holder):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._is_closed:
             raise ValueError("the reader is closed")
+        if self._key is not None:
+            self._key.__reduce__()
         return _open_again, (self._reopenable(), self._wanted, self._opened or self.state(), self._base)
 
     def _reopenable(self) -> Data:

@@ -87,6 +87,7 @@ class Info:
     `files`: those in an archive or a gzip file that are coded as files of their own; `Member.images` has their images.
     `units`: frames whose streams stand in the file: lossy ones, or such that could not be made again from samples.
     `base_bytes`: those of the base of a file that was compressed with `Options.lossless_rest` or `Options.roi`, else 0.
+    `encrypted`: the .tsr is, and was opened with its key.
     `exact`: what of a lossy file comes back as it was (`Reader.exact`); None: nothing in particular.
     """
 
@@ -118,6 +119,7 @@ class Info:
     base_psnr_db: float | None
     base_max_error: int | None
     exact: Exact | None
+    encrypted: bool
 
 
 def info_from_native(info: _native.tsr_info) -> Info:
@@ -150,4 +152,5 @@ def info_from_native(info: _native.tsr_info) -> Info:
         base_psnr_db=info.base_psnr_db if info.base_psnr_db >= 0 else None,
         base_max_error=info.base_max_error if info.base_max_error >= 0 else None,
         exact=exact_from_native(info.exact),
+        encrypted=info.encrypted,
     )

@@ -176,6 +176,7 @@ class tsr_data_source(Structure):
         ("kept_count", c_uint32),
         ("kept", tsr_stored_values * 4),
         ("watch", POINTER(tsr_watch)),
+        ("key", c_void_p),
     ]
 
 
@@ -210,6 +211,7 @@ class tsr_data_sink(Structure):
         ("root", c_size_t),
         ("syncs_later", c_bool),
         ("written", c_void_p),
+        ("key", c_void_p),
     ]
 
 
@@ -318,6 +320,7 @@ class tsr_info(Structure):
         ("video_chroma", c_uint32),
         ("coded_bits", c_uint32),
         ("coded_in_order", c_bool),
+        ("encrypted", c_bool),
         ("base_bytes", c_uint64),
         ("base_psnr_db", c_double),
         ("base_max_error", c_int64),
@@ -473,6 +476,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_restore_member": (c_int, [c_void_p, c_uint32, _sink, _report, _error]),
     "tsr_test_member": (c_int, [c_void_p, c_uint32, _report, _error]),
     "tsr_sync_folders": (c_int, [_error]),
+    "tsr_key_open": (c_int, [_source, c_int, c_uint64, POINTER(c_void_p), _error]),
+    "tsr_key_close": (None, [c_void_p]),
     "tsr_common_ranges": (
         c_int,
         [c_void_p, POINTER(POINTER(tsr_data_source)), c_uint32, c_bool, POINTER(c_uint32), _error],

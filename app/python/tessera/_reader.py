@@ -25,6 +25,7 @@ from ._info import Header, Info, info_from_native
 from ._media import Data, MemorySink, sink_to_path
 from ._reports import Report, report_from_native
 from ._roi import Rectangle, rectangle_from_native
+from ._secret import KeyLike, key_of
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -416,10 +417,16 @@ class Reader(Member):
     one of them. Several threads may use a reader at once.
     """
 
-    def __init__(self, data: Data, engine: Engine | str | None = None, level: str | None = None) -> None:
+    def __init__(
+        self,
+        data: Data,
+        engine: Engine | str | None = None,
+        level: str | None = None,
+        key: KeyLike | None = None,
+    ) -> None:
         if level not in (None, "base"):
             raise ValueError(f"level is {level!r}: it can be 'base' or None")
-        handle = Handle(data, engine, level == "base")
+        handle = Handle(data, engine, level == "base", key_of(key))
         super().__init__(handle, 0, "")
         native = handle._handles[0]
         self.is_series: bool = self._handle_content() == _native.CONTENT_SERIES
@@ -475,7 +482,13 @@ class Reader(Member):
         return html.escape(repr(self)) if self.is_series else super()._repr_html_()
 
 
-def open(data: Data, *, engine: Engine | str | None = None, level: str | None = None) -> Reader:
+def open(
+    data: Data,
+    *,
+    engine: Engine | str | None = None,
+    level: str | None = None,
+    key: KeyLike | None = None,
+) -> Reader:
     """Opens a .tsr, a series or an original (PNG, PNM, DICOM, NIfTI, Y4M) for reading.
 
     Parameters
@@ -487,6 +500,8 @@ def open(data: Data, *, engine: Engine | str | None = None, level: str | None = 
         The CPU by default.
     level : {"base"}, optional
         Of a .tsr that was compressed with `Options.lossless_rest`: its base, of which alone anything is read.
+    key : Key, path or bytes, optional
+        Of a .tsr that is encrypted; a str is the path of a key file.
 
     Returns
     -------
@@ -505,4 +520,4 @@ def open(data: Data, *, engine: Engine | str | None = None, level: str | None = 
     ...     reader.shape, reader[1, 1:, -1].tolist()
     ((2, 3, 5), [24, 29])
     """
-    return Reader(data, engine, level)
+    return Reader(data, engine, level, key)

@@ -18,6 +18,7 @@ from ._files import compress_source
 from ._media import CompareSink, Source, sink_to_path
 from ._options import OptionFields, Options, keep_values
 from ._reports import Report, report_from_native
+from ._secret import KeyLike, key_of, set_key
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -117,7 +118,9 @@ class Set:
         options: Options,
         overwrite: bool,
         on_result: Callable[[Result], object] | None,
+        key: KeyLike | None = None,
     ) -> None:
+        self.key = key_of(key)  # as long as the tasks have it
         _check_apart(names, outputs)
         self.names, self.outputs, self.on_result = names, outputs, on_result
         self.syncs_later = on_result is None  # a folder is brought to the disk once, not once a file
@@ -134,6 +137,7 @@ class Set:
             task.kind = _native.TASK_COMPRESS
             task.source = source.native
             task.sink = sink_to_path(output, overwrite, self.syncs_later)
+            set_key(task.sink, self.key)
             task.compress = ctypes.pointer(self.options)
 
     def take(self, _context: int, told: Any) -> None:
@@ -245,6 +249,7 @@ def compress_set(
     root: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     engine: Engine | str | None = None,
+    key: KeyLike | None = None,
     **options: Unpack[OptionFields],
 ) -> list[Result]:
     """Compresses many files, as many at once as the engine has threads and memory for.
@@ -267,6 +272,8 @@ def compress_set(
         Outputs that exist are replaced.
     engine : Engine or str, optional
         The CPU by default.
+    key : Key, path or bytes, optional
+        The .tsr files are encrypted with it; a str is the path of a key file.
     **options
         Fields of `Options`.
 
@@ -281,7 +288,7 @@ def compress_set(
         If files failed; the others are done.
     """
     names, outputs = name_set(paths, out, root)
-    work = Set(names, outputs, Options(effort=effort, **options), overwrite, on_result)
+    work = Set(names, outputs, Options(effort=effort, **options), overwrite, on_result, key)
     results = run_set(work, engine)
     raise_failures(results)
     return results
