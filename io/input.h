@@ -80,8 +80,9 @@ enum tsr_status tsr_input_share(const struct tsr_input *input, struct tsr_input 
 void tsr_input_narrow(struct tsr_input *input, uint64_t offset, uint64_t size);
 
 /* Makes the input one of the plain file, if it is an encrypted file; another one stays as it is. Nothing was read yet.
- * Errors: those of tsr_cipher_open, TSR_ERROR_READ. */
-enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, struct tsr_error *error);
+ * salvages: the file may be cut, and blocks that are lost or not authentic have zeros, in place of an error. Errors:
+ * those of tsr_cipher_open, TSR_ERROR_CORRUPT (another number of bytes), TSR_ERROR_READ. */
+enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, bool salvages, struct tsr_error *error);
 
 /* Checks that all blocks of an encrypted file that the input has are authentic, once; of others nothing is read.
  * Errors: TSR_ERROR_CORRUPT, those of reading. */

@@ -18,6 +18,7 @@ struct tsr_sealed {
     struct tsr_cipher *cipher;
     uint64_t count;           /* blocks */
     unsigned slots;           /* blocks that are kept */
+    bool salvages;            /* blocks that are lost, or are not authentic, have zeros */
     atomic_bool is_authentic; /* all blocks were found to be; those of a small file are kept */
     pthread_mutex_t lock;     /* of what is kept */
     uint64_t kept[SMALL];     /* of each slot the number of its block, plus 1; 0: none */
@@ -33,7 +34,7 @@ void tsr_sealed_close(struct tsr_sealed *sealed)
     free(sealed);
 }
 
-enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, struct tsr_error *error)
+enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, bool salvages, struct tsr_error *error)
 {
     struct tsr_input *const stored = *input;
     struct tsr_cipher *cipher;
@@ -44,7 +45,12 @@ enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, 
     TSR_TRY(tsr_input_peek(stored, 0, head, size < sizeof head ? (size_t)size : sizeof head, error));
     if (!tsr_is_sealed(head, sizeof head)) return TSR_OK;
     if (size < sizeof head) return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends in its head", tsr_input_name(stored));
-    TSR_TRY(tsr_cipher_open(key, tsr_input_name(stored), head, size, &cipher, error));
+    TSR_TRY(tsr_cipher_open(key, tsr_input_name(stored), head, &cipher, error));
+    if (!salvages && tsr_sealed_size(tsr_cipher_size(cipher)) != size) {
+        tsr_cipher_free(cipher);
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "%s has %llu bytes, and its head says otherwise",
+                           tsr_input_name(stored), (unsigned long long)size);
+    }
     struct tsr_sealed *const sealed = calloc(1, sizeof *sealed);
     const uint64_t count = (tsr_cipher_size(cipher) + TSR_SEALED_BLOCK - 1) / TSR_SEALED_BLOCK;
     const unsigned slots = count <= SMALL ? (unsigned)count : SLOTS;
@@ -58,6 +64,7 @@ enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, 
     pthread_mutex_init(&sealed->lock, NULL);
     sealed->stored = stored;
     sealed->cipher = cipher;
+    sealed->salvages = salvages;
     sealed->count = count;
     sealed->slots = slots;
     plain->is_memory = false;
@@ -83,13 +90,26 @@ static enum tsr_status fail_block(const struct tsr_sealed *s, uint64_t number, s
                        tsr_input_name(s->stored), (unsigned long long)number);
 }
 
-/* Reads count blocks as they are stored. */
+/* Decrypts a block. Of a file that is salvaged it has zeros where it is not authentic: no check of a section holds over
+ * them. False: it is not authentic. */
+static bool unseal(const struct tsr_sealed *s, uint64_t number, const uint8_t *stored, uint8_t *plain)
+{
+    if (tsr_cipher_unseal(s->cipher, number, stored, plain)) return true;
+    if (s->salvages && plain) memset(plain, 0, tsr_cipher_block(s->cipher, number));
+    return s->salvages;
+}
+
+/* Reads count blocks as they are stored; of a file that is salvaged, zeros behind its end. */
 static enum tsr_status read_stored(struct tsr_sealed *s, uint64_t number, unsigned count, uint8_t *stored,
                                    struct tsr_error *error)
 {
     const size_t size =
         (size_t)(count - 1) * STORED_BLOCK + tsr_cipher_block(s->cipher, number + count - 1) + TSR_SEALED_TAG;
-    return tsr_input_peek(s->stored, TSR_SEALED_HEAD + number * STORED_BLOCK, stored, size, error);
+    const uint64_t at = TSR_SEALED_HEAD + number * STORED_BLOCK, end = tsr_input_size(s->stored);
+    size_t there = size;
+    if (s->salvages && at + size > end) there = at < end ? (size_t)(end - at) : 0;
+    memset(stored + there, 0, size - there);
+    return there > 0 ? tsr_input_peek(s->stored, at, stored, there, error) : TSR_OK;
 }
 
 /* Reads a part of a block, which is kept. */
@@ -105,7 +125,7 @@ static enum tsr_status read_part(struct tsr_sealed *s, uint64_t number, size_t a
     pthread_mutex_unlock(&s->lock);
     if (is_kept) return TSR_OK;
     TSR_TRY(read_stored(s, number, 1, stored, error));
-    if (!tsr_cipher_unseal(s->cipher, number, stored, stored)) return fail_block(s, number, error);
+    if (!unseal(s, number, stored, stored)) return fail_block(s, number, error);
     memcpy(buffer, stored + at, size);
     pthread_mutex_lock(&s->lock);
     memcpy(plain, stored, tsr_cipher_block(s->cipher, number));
@@ -122,7 +142,7 @@ static enum tsr_status read_blocks(struct tsr_sealed *s, uint64_t number, uint64
         const unsigned count = end - number < BATCH ? (unsigned)(end - number) : BATCH;
         TSR_TRY(read_stored(s, number, count, room, error));
         for (unsigned i = 0; i < count; i++, number++) {
-            if (!tsr_cipher_unseal(s->cipher, number, room + (size_t)i * STORED_BLOCK, buffer))
+            if (!unseal(s, number, room + (size_t)i * STORED_BLOCK, buffer))
                 return fail_block(s, number, error);
             if (buffer) buffer += tsr_cipher_block(s->cipher, number);
         }

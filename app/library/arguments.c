@@ -316,12 +316,24 @@ static enum tsr_status narrow_to_base(struct tsr_input *input, struct tsr_error 
     return status;
 }
 
-enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)
+static enum tsr_status open_source(const struct tsr_data_source *source, bool salvages, struct tsr_input **input,
+                                   struct tsr_error *error)
 {
     TSR_TRY(open_medium(source, input, error));
-    if (source->key) TSR_TRY(tsr_input_unseal(input, source->key, error));
+    if (source->key) TSR_TRY(tsr_input_unseal(input, source->key, salvages, error));
     tsr_input_set_watch(*input, source->watch, TSR_PASS_READ, asks);
     return source->base ? narrow_to_base(*input, error) : TSR_OK;
+}
+
+enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)
+{
+    return open_source(source, false, input, error);
+}
+
+enum tsr_status tsr_open_damaged_source(const struct tsr_data_source *source, struct tsr_input **input,
+                                        struct tsr_error *error)
+{
+    return open_source(source, true, input, error);
 }
 
 static bool asks_only(const struct tsr_watch *watch, enum tsr_pass pass, uint64_t done, uint64_t total)

@@ -64,6 +64,10 @@ enum tsr_status tsr_check_export(enum tsr_export_syntax to, struct tsr_error *er
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input,
                                 struct tsr_error *error);
 
+/* The same; of an encrypted file, blocks that are lost or not authentic have zeros. */
+enum tsr_status tsr_open_damaged_source(const struct tsr_data_source *source, struct tsr_input **input,
+                                        struct tsr_error *error);
+
 /* The input's reads are no pass over the source: its watch can cancel them, and is told no progress. */
 void tsr_ask_without_progress(struct tsr_input *input, const struct tsr_data_source *source);
 

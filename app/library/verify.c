@@ -231,7 +231,7 @@ enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify by,
     struct tsr_container_reader *reader = NULL;
     struct tsr_account account;
     enum tsr_status status = tsr_output_reopen(written, &input, error);
-    if (status == TSR_OK && key) status = tsr_input_unseal(&input, key, error);
+    if (status == TSR_OK && key) status = tsr_input_unseal(&input, key, false, error);
     if (status == TSR_OK) tsr_input_follow(input, source);
     tsr_account_open(&account, engine, input, NULL);
     if (status == TSR_OK) status = tsr_container_open(input, &reader, error);

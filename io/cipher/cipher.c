@@ -260,7 +260,7 @@ enum tsr_status tsr_cipher_begin(struct tsr_key *key, uint64_t size, uint8_t hea
 }
 
 /* Checks what the head's table allows. */
-static enum tsr_status check_head(const struct tsr_key *key, const char *name, const uint8_t *head, uint64_t bytes,
+static enum tsr_status check_head(const struct tsr_key *key, const char *name, const uint8_t *head,
                                   struct tsr_error *error)
 {
     const uint32_t kib = tsr_read_u32(head + MEMORY_OFFSET);
@@ -278,21 +278,18 @@ static enum tsr_status check_head(const struct tsr_key *key, const char *name, c
     if (has_passphrase && (uint64_t)kib * 1024 > key->memory)
         return tsr_fail(error, TSR_ERROR_LIMIT, "%s asks for %u KiB of memory for its passphrase, %llu are allowed",
                         name, kib, (unsigned long long)key->memory / 1024);
-    if (head[6] || head[7] || tsr_read_u32(head + 12) || (has_passphrase ? kib < LEAST_KIB : kib > 0) ||
+    if (size == 0 || size > MOST_SIZE || head[6] || head[7] || tsr_read_u32(head + 12) || (has_passphrase ? kib < LEAST_KIB : kib > 0) ||
         (!has_passphrase && !sodium_is_zero(head + PASSPHRASE_SALT_OFFSET, crypto_pwhash_SALTBYTES)))
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "the head of %s is damaged", name);
-    if (size == 0 || size > MOST_SIZE || tsr_sealed_size(size) != bytes)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, bytes, "%s has %llu bytes, and its head says otherwise", name,
-                           (unsigned long long)bytes);
     return TSR_OK;
 }
 
 enum tsr_status tsr_cipher_open(struct tsr_key *key, const char *name, const uint8_t head[TSR_SEALED_HEAD],
-                                uint64_t bytes, struct tsr_cipher **cipher, struct tsr_error *error)
+                                struct tsr_cipher **cipher, struct tsr_error *error)
 {
     uint8_t id[ID_BYTES], nothing[1];
     *cipher = NULL;
-    TSR_TRY(check_head(key, name, head, bytes, error));
+    TSR_TRY(check_head(key, name, head, error));
     struct tsr_cipher *const c = tsr_secret_room(sizeof *c);
     if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a key");
     c->user = (struct user_key){.passes = head[PASSES_OFFSET], .kib = tsr_read_u32(head + MEMORY_OFFSET)};

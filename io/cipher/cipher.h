@@ -49,10 +49,10 @@ struct tsr_cipher;
 enum tsr_status tsr_cipher_begin(struct tsr_key *key, uint64_t size, uint8_t head[TSR_SEALED_HEAD],
                                  struct tsr_cipher **cipher, struct tsr_error *error);
 
-/* Opens a file by its head. name: for sentences. bytes: of the whole file. Errors: TSR_ERROR_KEY (another key),
+/* Opens a file by its head. name: for sentences. Errors: TSR_ERROR_KEY (another key),
  * TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT (Argon2id would take too much memory or too many passes). */
 enum tsr_status tsr_cipher_open(struct tsr_key *key, const char *name, const uint8_t head[TSR_SEALED_HEAD],
-                                uint64_t bytes, struct tsr_cipher **cipher, struct tsr_error *error);
+                                struct tsr_cipher **cipher, struct tsr_error *error);
 void tsr_cipher_free(struct tsr_cipher *cipher);
 
 /* Bytes of the plain file, and of the file that is encrypted. */

@@ -199,6 +199,21 @@ run 61 "$TESSERA" test -q --key key m.tsr
 { cat a.tsr && echo; } >m.tsr
 run 61 "$TESSERA" test -q --key key m.tsr
 
+# What is left of a changed and of a cut file: the tile whose blocks are authentic, here the lower half, and nothing of others.
+picture=$DATA/pnm/landscape_8bit.ppm half=$((384 * 128 * 3))
+run 0 "$TESSERA" compress -q --encrypt key "$picture" -o p.tsr
+size=$(bytes_of p.tsr)
+head -c $((size / 3)) p.tsr >m.tsr && printf 'X' >>m.tsr && tail -c +$((size / 3 + 2)) p.tsr >>m.tsr
+run 65 "$TESSERA" decompress -q --salvage m.tsr -o left.ppm
+run 65 "$TESSERA" decompress -q --salvage --key other m.tsr -o left.ppm
+[ ! -e left.ppm ] || bad "something is left without the key"
+run 76 "$TESSERA" decompress -q --salvage --key key m.tsr -o left.ppm
+tail -c $half left.ppm >ours && tail -c $half "$picture" | cmp - ours || bad "the lower half is another one"
+[ "$(tail -c +$(($(bytes_of left.ppm) - 2 * half + 1)) left.ppm | head -c $half | tr -d '\0' | wc -c)" -eq 0 ] || bad "a tile that is not authentic is given"
+head -c $((size * 2 / 3)) p.tsr >m.tsr
+run 76 "$TESSERA" decompress -qf --salvage --key key m.tsr -o left.ppm
+head -c $(($(bytes_of left.ppm) - half)) left.ppm >ours && head -c $(($(bytes_of left.ppm) - half)) "$picture" | cmp - ours || bad "the upper half is another one"
+
 # No key in what is said and written, in any form that it was given in.
 key_hex=$(od -An -v -tx1 key | tr -d ' \n')
 run 0 "$TESSERA" compress -v --json --log log -f --encrypt key a.dcm -o l.tsr

@@ -90,7 +90,7 @@ static enum tsr_status salvage_one(struct tsr_engine *engine, const struct optio
                                    struct tsr_error *error)
 {
     const struct salvaging salvaging = {options, task};
-    struct tsr_data_source source = source_of(task);
+    struct tsr_data_source source = tsr_of(task);
     const struct tsr_data_sink sink = sink_of(options, task);
     struct tsr_data_sink of_mask = sink;
     struct tsr_salvage_sinks sinks = TSR_SALVAGE_SINKS;

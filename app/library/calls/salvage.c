@@ -274,7 +274,7 @@ static enum tsr_status salvage(const struct tsr_call *call)
     struct tsr_input *input = NULL;
     struct tsr_container_reader *container = NULL;
     struct tsr_account account;
-    enum tsr_status status = tsr_open_source(call->source, &input, call->error);
+    enum tsr_status status = tsr_open_damaged_source(call->source, &input, call->error);
     tsr_account_open(&account, call->engine, input, NULL);
     if (status == TSR_OK) status = tsr_container_open_damaged(input, &container, call->error);
     if (status == TSR_OK && tsr_container_is_series(container))

@@ -247,7 +247,7 @@ static enum tsr_status form_groups(struct tsr_series_making *m, struct tsr_error
 static enum tsr_status reopen(const struct tsr_series_making *m, struct tsr_input **input, struct tsr_error *error)
 {
     TSR_TRY(tsr_output_reopen(m->output, input, error));
-    return m->key ? tsr_input_unseal(input, m->key, error) : TSR_OK;
+    return m->key ? tsr_input_unseal(input, m->key, false, error) : TSR_OK;
 }
 
 static void prove_member(void *context, unsigned k)

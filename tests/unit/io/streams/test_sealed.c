@@ -46,7 +46,7 @@ static struct bytes seal(struct bytes plain, struct tsr_key *key)
 static enum tsr_status authenticate(struct bytes sealed, struct tsr_key *key, struct tsr_error *error)
 {
     struct tsr_input *input = must(tsr_input_from_memory(sealed.data, sealed.size, "it"));
-    enum tsr_status status = tsr_input_unseal(&input, key, error);
+    enum tsr_status status = tsr_input_unseal(&input, key, false, error);
     if (status == TSR_OK) status = tsr_input_authenticate(input, error);
     tsr_input_close(input);
     return status;
@@ -56,7 +56,7 @@ static void expect_refused(struct bytes sealed, struct tsr_key *key, const char 
 {
     struct tsr_error error = {0};
     struct tsr_input *input = must(tsr_input_from_memory(sealed.data, sealed.size, "it"));
-    enum tsr_status status = tsr_input_unseal(&input, key, &error);
+    enum tsr_status status = tsr_input_unseal(&input, key, false, &error);
     const bool is_sealed = status != TSR_OK || tsr_input_size(input) != sealed.size; /* else its signature is another */
     if (status == TSR_OK) status = tsr_input_authenticate(input, &error);
     expect(!is_sealed || status != TSR_OK, "%s, %zu is taken", what, number);
@@ -74,7 +74,7 @@ TEST(comes_back)
         struct tsr_input *input = must(tsr_input_from_memory(sealed.data, sealed.size, "it"));
         expect(memcmp(sealed.data + 32, again.data + 32, 16) != 0, "two files of one salt");
         assert_int_equal(authenticate(sealed, key, &error), TSR_OK);
-        assert_int_equal(tsr_input_unseal(&input, key, &error), TSR_OK);
+        assert_int_equal(tsr_input_unseal(&input, key, false, &error), TSR_OK);
         assert_int_equal(tsr_input_size(input), plain.size);
         assert_int_equal(tsr_input_stored_size(input), sealed.size);
         uint8_t *const got = must(malloc(plain.size));
@@ -125,7 +125,7 @@ TEST(reads_are_authentic)
         unsigned refused = 0, right = 0;
         sealed.data[TSR_SEALED_HEAD + STORED + 77] ^= 1; /* in the second block */
         struct tsr_input *input = must(tsr_input_from_memory(sealed.data, sealed.size, "it"));
-        assert_int_equal(tsr_input_unseal(&input, key, &error), TSR_OK);
+        assert_int_equal(tsr_input_unseal(&input, key, false, &error), TSR_OK);
         for (int i = 0; i < 300; i++) {
             const uint32_t from = rng_below(&r, (uint32_t)plain.size - 1),
                            count = rng_below(&r, (uint32_t)plain.size - from) / ((uint32_t)i % 9 + 1) + 1;
