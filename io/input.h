@@ -88,6 +88,12 @@ enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, 
  * Errors: TSR_ERROR_CORRUPT, those of reading. */
 enum tsr_status tsr_input_authenticate(struct tsr_input *input, struct tsr_error *error);
 
+/* Whether it is no encrypted file, and the key that it was opened with demands one. */
+bool tsr_input_must_be_sealed(const struct tsr_input *input);
+
+/* Bytes of memory that decrypting takes. */
+uint64_t tsr_input_memory(const struct tsr_input *input);
+
 /* Bytes that the file takes: of an encrypted one, with what is not of the plain file. */
 uint64_t tsr_input_stored_size(const struct tsr_input *input);
 

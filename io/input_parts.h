@@ -29,6 +29,7 @@ struct tsr_input {
     size_t lasting_size;
     struct tsr_sealed *sealed; /* of an encrypted file: what decrypts it; NULL: it is not */
     bool owns_sealed;
+    bool must_be_sealed; /* and is not: the key that it was opened with demands it */
     struct tsr_crew crew;
     struct tsr_memory_account *account;
     struct tsr_need need; /* of the last tsr_input_claim */

@@ -8,9 +8,9 @@
 
 enum {
     STORED_BLOCK = TSR_SEALED_BLOCK + TSR_SEALED_TAG,
-    BATCH = 8,  /* blocks that are read at once */
-    SMALL = 32, /* blocks of a file of which each is kept when it was read: it is decrypted once */
-    SLOTS = 8   /* blocks that are kept of a larger file: those of which a part was read, and more is often read next */
+    BATCH = 8,   /* blocks that are read at once */
+    SMALL = 512, /* blocks, 4 MiB: of a file with no more each is kept when it was read, so it is decrypted once */
+    SLOTS = 8    /* blocks that are kept of a larger file: those of which a part was read, and more is often read next */
 };
 
 struct tsr_sealed {
@@ -43,14 +43,12 @@ enum tsr_status tsr_input_unseal(struct tsr_input **input, struct tsr_key *key, 
     const uint64_t size = tsr_input_size(stored);
     if (size < TSR_SIGNATURE_SIZE) return TSR_OK;
     TSR_TRY(tsr_input_peek(stored, 0, head, size < sizeof head ? (size_t)size : sizeof head, error));
-    if (!tsr_is_sealed(head, sizeof head)) return TSR_OK;
-    if (size < sizeof head) return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends in its head", tsr_input_name(stored));
-    TSR_TRY(tsr_cipher_open(key, tsr_input_name(stored), head, &cipher, error));
-    if (!salvages && tsr_sealed_size(tsr_cipher_size(cipher)) != size) {
-        tsr_cipher_free(cipher);
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "%s has %llu bytes, and its head says otherwise",
-                           tsr_input_name(stored), (unsigned long long)size);
+    if (!tsr_is_sealed(head, sizeof head)) {
+        stored->must_be_sealed = tsr_key_demands(key);
+        return TSR_OK;
     }
+    if (size < sizeof head) return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends in its head", tsr_input_name(stored));
+    TSR_TRY(tsr_cipher_open(key, tsr_input_name(stored), head, salvages ? 0 : size, &cipher, error));
     struct tsr_sealed *const sealed = calloc(1, sizeof *sealed);
     const uint64_t count = (tsr_cipher_size(cipher) + TSR_SEALED_BLOCK - 1) / TSR_SEALED_BLOCK;
     const unsigned slots = count <= SMALL ? (unsigned)count : SLOTS;
@@ -81,6 +79,16 @@ uint64_t tsr_input_stored_size(const struct tsr_input *input)
     if (!input->sealed) return input->size;
     return input->size == tsr_cipher_size(input->sealed->cipher) ? tsr_input_size(input->sealed->stored)
                                                                  : tsr_sealed_size(input->size);
+}
+
+bool tsr_input_must_be_sealed(const struct tsr_input *input)
+{
+    return input->must_be_sealed;
+}
+
+uint64_t tsr_input_memory(const struct tsr_input *input)
+{
+    return input->sealed ? (uint64_t)input->sealed->slots * TSR_SEALED_BLOCK : 0;
 }
 
 static enum tsr_status fail_block(const struct tsr_sealed *s, uint64_t number, struct tsr_error *error)
@@ -182,22 +190,31 @@ enum tsr_status tsr_sealed_read(struct tsr_sealed *sealed, uint64_t offset, uint
     return TSR_OK;
 }
 
+/* Checks blocks number to end, at most BATCH; those of a small file are kept. room: as read_blocks has it. */
+static enum tsr_status check_blocks(struct tsr_sealed *s, uint64_t number, uint64_t end, uint8_t *room,
+                                    struct tsr_error *error)
+{
+    if (s->count > SMALL) return read_blocks(s, number, end, room, NULL, error);
+    pthread_mutex_lock(&s->lock);
+    for (uint64_t k = number; k < end; k++) s->kept[k] = 0;
+    const enum tsr_status status = read_blocks(s, number, end, room, s->plain + number * TSR_SEALED_BLOCK, error);
+    for (uint64_t k = number; k < end && status == TSR_OK; k++) s->kept[k] = k + 1;
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
 enum tsr_status tsr_input_authenticate(struct tsr_input *input, struct tsr_error *error)
 {
     struct tsr_sealed *const s = input->sealed;
-    uint8_t nothing[1];
     if (!s || input->size == 0 || atomic_load(&s->is_authentic)) return TSR_OK;
     const uint64_t first = input->start / TSR_SEALED_BLOCK,
                    end = (input->start + input->size - 1) / TSR_SEALED_BLOCK + 1;
-    const unsigned step = s->count <= SMALL ? 1 : BATCH; /* a small file's are kept */
     uint8_t *const room = create_room(s, error);
     enum tsr_status status = room ? TSR_OK : TSR_ERROR_LIMIT;
-    for (uint64_t number = first; number < end && status == TSR_OK; number += step) {
+    for (uint64_t number = first; number < end && status == TSR_OK; number += BATCH) {
         status = tsr_input_ask(input, error);
-        if (status == TSR_OK && step == 1)
-            status = read_part(s, number, 0, nothing, 0, error);
-        else if (status == TSR_OK)
-            status = read_blocks(s, number, number + step < end ? number + step : end, room, NULL, error);
+        if (status == TSR_OK)
+            status = check_blocks(s, number, number + BATCH < end ? number + BATCH : end, room, error);
     }
     free(room);
     if (status == TSR_OK && input->size == tsr_cipher_size(s->cipher)) atomic_store(&s->is_authentic, true);

@@ -188,6 +188,8 @@ enum tsr_status open_key(const struct options *options); /* says what is wrong *
 void close_key(void);
 struct tsr_key *key_to_write(const struct options *options); /* NULL: what is written is not encrypted */
 struct tsr_data_source from_tsr(const char *path);           /* with the key */
+const char *key_file(void);                                  /* that the key was read from; NULL: there is none */
+bool is_key_file(const struct stat *status);                 /* also by another link */
 struct tsr_data_source source_to_compress(const struct options *options, const struct task *task);
 struct tsr_data_sink sink_of(const struct options *options, const struct task *task);
 

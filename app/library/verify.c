@@ -232,6 +232,8 @@ enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify by,
     struct tsr_account account;
     enum tsr_status status = tsr_output_reopen(written, &input, error);
     if (status == TSR_OK && key) status = tsr_input_unseal(&input, key, false, error);
+    if (status == TSR_OK && key && tsr_input_stored_size(input) == tsr_input_size(input))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "%s is not encrypted", tsr_input_name(input));
     if (status == TSR_OK) tsr_input_follow(input, source);
     tsr_account_open(&account, engine, input, NULL);
     if (status == TSR_OK) status = tsr_container_open(input, &reader, error);

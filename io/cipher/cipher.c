@@ -24,6 +24,7 @@ enum {
     MOST_PASSES = 10,
     LEAST_KIB = 8,
     MOST_KIB = 1 << 22,
+    MOST_WORK = 3 << 20, /* KiB of all passes: 16 times our own */
     OWN_PASSES = 3, /* of what is written, as RFC 9106 4 recommends second: 64 MiB, 3 passes */
     OWN_KIB = 1 << 16
 };
@@ -61,12 +62,18 @@ struct user_key {
 
 struct tsr_key {
     enum tsr_secret kind;
+    bool demands; /* that what is read is encrypted */
     uint64_t memory;
     size_t size;
     uint8_t secret[TSR_PASSPHRASE_LIMIT];
     pthread_mutex_t lock;      /* of what follows: Argon2id takes a while, so the last key is kept */
     struct user_key own, read; /* of what is written, with one salt; and of the last file that was read */
 };
+
+void tsr_wipe_stack(void)
+{
+    sodium_stackzero(1 << 13);
+}
 
 enum tsr_status tsr_key_make(enum tsr_secret kind, const uint8_t *secret, size_t size, uint64_t memory,
                              struct tsr_key **key, struct tsr_error *error)
@@ -88,6 +95,16 @@ enum tsr_status tsr_key_make(enum tsr_secret kind, const uint8_t *secret, size_t
     pthread_mutex_init(&made->lock, NULL);
     *key = made;
     return TSR_OK;
+}
+
+void tsr_key_set_demand(struct tsr_key *key)
+{
+    key->demands = true;
+}
+
+bool tsr_key_demands(const struct tsr_key *key)
+{
+    return key->demands;
 }
 
 void tsr_key_free(struct tsr_key *key)
@@ -255,12 +272,13 @@ enum tsr_status tsr_cipher_begin(struct tsr_key *key, uint64_t size, uint8_t hea
     tsr_put_u64(head + SIZE_OFFSET, size);
     make_file_key(c, head);
     seal(c, KIND_HEAD, 0, NULL, 0, head + TAG_OFFSET);
+    tsr_wipe_stack();
     *cipher = c;
     return TSR_OK;
 }
 
 /* Checks what the head's table allows. */
-static enum tsr_status check_head(const struct tsr_key *key, const char *name, const uint8_t *head,
+static enum tsr_status check_head(const struct tsr_key *key, const char *name, const uint8_t *head, uint64_t bytes,
                                   struct tsr_error *error)
 {
     const uint32_t kib = tsr_read_u32(head + MEMORY_OFFSET);
@@ -268,9 +286,10 @@ static enum tsr_status check_head(const struct tsr_key *key, const char *name, c
     if (head[VERSION_OFFSET] != VERSION)
         return tsr_fail(error, TSR_ERROR_VERSION, "%s: version %u of encrypted files is unknown to this program", name,
                         head[VERSION_OFFSET]);
-    if (head[PASSES_OFFSET] > MOST_PASSES || kib > MOST_KIB)
-        return tsr_fail(error, TSR_ERROR_LIMIT, "%s asks for %u passes of %u KiB (Argon2id): at most %d of %d are made",
-                        name, head[PASSES_OFFSET], kib, MOST_PASSES, MOST_KIB);
+    if (head[PASSES_OFFSET] > MOST_PASSES || kib > MOST_KIB || (uint64_t)head[PASSES_OFFSET] * kib > MOST_WORK)
+        return tsr_fail(error, TSR_ERROR_LIMIT,
+                        "%s asks for %u passes of %u KiB (Argon2id): at most %d passes, and %d KiB in all of them, are made",
+                        name, head[PASSES_OFFSET], kib, MOST_PASSES, MOST_WORK);
     const bool has_passphrase = head[PASSES_OFFSET] > 0;
     if (has_passphrase != (key->kind == TSR_SECRET_PASSPHRASE))
         return tsr_fail(error, TSR_ERROR_KEY, "%s was encrypted with a %s, not with a %s", name,
@@ -281,15 +300,18 @@ static enum tsr_status check_head(const struct tsr_key *key, const char *name, c
     if (size == 0 || size > MOST_SIZE || head[6] || head[7] || tsr_read_u32(head + 12) || (has_passphrase ? kib < LEAST_KIB : kib > 0) ||
         (!has_passphrase && !sodium_is_zero(head + PASSPHRASE_SALT_OFFSET, crypto_pwhash_SALTBYTES)))
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "the head of %s is damaged", name);
+    if (bytes > 0 && tsr_sealed_size(size) != bytes)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, bytes, "%s has %llu bytes, and its head says otherwise", name,
+                           (unsigned long long)bytes);
     return TSR_OK;
 }
 
 enum tsr_status tsr_cipher_open(struct tsr_key *key, const char *name, const uint8_t head[TSR_SEALED_HEAD],
-                                struct tsr_cipher **cipher, struct tsr_error *error)
+                                uint64_t bytes, struct tsr_cipher **cipher, struct tsr_error *error)
 {
     uint8_t id[ID_BYTES], nothing[1];
     *cipher = NULL;
-    TSR_TRY(check_head(key, name, head, error));
+    TSR_TRY(check_head(key, name, head, bytes, error));
     struct tsr_cipher *const c = tsr_secret_room(sizeof *c);
     if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a key");
     c->user = (struct user_key){.passes = head[PASSES_OFFSET], .kib = tsr_read_u32(head + MEMORY_OFFSET)};
@@ -309,6 +331,7 @@ enum tsr_status tsr_cipher_open(struct tsr_key *key, const char *name, const uin
         *cipher = c;
     else
         tsr_cipher_free(c);
+    tsr_wipe_stack();
     return status;
 }
 

@@ -33,6 +33,9 @@ enum tsr_status tsr_fail_sealed(const char *name, const uint8_t *head, size_t si
 void *tsr_secret_room(size_t size);
 void tsr_secret_free(void *secret);
 
+/* Wipes what calls that have returned may have left on the stack, as registers that a dynamic linker saves there. */
+void tsr_wipe_stack(void);
+
 /* Makes a key of a secret, which is copied. memory: the most bytes that Argon2id may take for it. Errors:
  * TSR_ERROR_USAGE (a key file without 32 bytes, a passphrase of no or more than TSR_PASSPHRASE_LIMIT bytes),
  * TSR_ERROR_LIMIT (no memory), TSR_ERROR_VERSION (no libsodium). */
@@ -40,6 +43,11 @@ enum { TSR_KEY_BYTES = 32, TSR_PASSPHRASE_LIMIT = 1024 };
 enum tsr_status tsr_key_make(enum tsr_secret kind, const uint8_t *secret, size_t size, uint64_t memory,
                              struct tsr_key **key, struct tsr_error *error);
 void tsr_key_free(struct tsr_key *key);
+
+/* What is read with the key must be encrypted: else a file that somebody put in the place of one that was would be taken
+ * for it. */
+void tsr_key_set_demand(struct tsr_key *key);
+bool tsr_key_demands(const struct tsr_key *key);
 
 /* What encrypts and decrypts one file. After it is made, any number of threads use it at once. */
 struct tsr_cipher;
@@ -49,10 +57,10 @@ struct tsr_cipher;
 enum tsr_status tsr_cipher_begin(struct tsr_key *key, uint64_t size, uint8_t head[TSR_SEALED_HEAD],
                                  struct tsr_cipher **cipher, struct tsr_error *error);
 
-/* Opens a file by its head. name: for sentences. Errors: TSR_ERROR_KEY (another key),
+/* Opens a file by its head. name: for sentences. bytes: of the whole file; 0: it may be cut. Errors: TSR_ERROR_KEY (another key),
  * TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT (Argon2id would take too much memory or too many passes). */
 enum tsr_status tsr_cipher_open(struct tsr_key *key, const char *name, const uint8_t head[TSR_SEALED_HEAD],
-                                struct tsr_cipher **cipher, struct tsr_error *error);
+                                uint64_t bytes, struct tsr_cipher **cipher, struct tsr_error *error);
 void tsr_cipher_free(struct tsr_cipher *cipher);
 
 /* Bytes of the plain file, and of the file that is encrypted. */

@@ -21,6 +21,21 @@ enum tsr_status tsr_key_make(enum tsr_secret kind, const uint8_t *secret, size_t
     return tsr_fail(error, TSR_ERROR_VERSION, "this build has no encryption: build it with libsodium");
 }
 
+void tsr_wipe_stack(void)
+{
+}
+
+void tsr_key_set_demand(struct tsr_key *key)
+{
+    (void)key;
+}
+
+bool tsr_key_demands(const struct tsr_key *key)
+{
+    (void)key;
+    return false;
+}
+
 void tsr_key_free(struct tsr_key *key)
 {
     (void)key;
@@ -29,12 +44,12 @@ void tsr_key_free(struct tsr_key *key)
 enum tsr_status tsr_cipher_begin(struct tsr_key *key, uint64_t size, uint8_t head[TSR_SEALED_HEAD],
                                  struct tsr_cipher **cipher, struct tsr_error *error)
 {
-    (void)key, (void)size, (void)head, (void)cipher;
+    (void)key, (void)size, (void)head, (void)bytes, (void)cipher;
     return tsr_fail(error, TSR_ERROR_INTERNAL, "a key without libsodium");
 }
 
 enum tsr_status tsr_cipher_open(struct tsr_key *key, const char *name, const uint8_t head[TSR_SEALED_HEAD],
-                                struct tsr_cipher **cipher, struct tsr_error *error)
+                                uint64_t bytes, struct tsr_cipher **cipher, struct tsr_error *error)
 {
     (void)key, (void)name, (void)head, (void)cipher;
     return tsr_fail(error, TSR_ERROR_INTERNAL, "a key without libsodium");

@@ -481,7 +481,7 @@ uint64_t tsr_container_memory(const struct tsr_container_reader *reader)
     const struct tsr_blob_sizes blobs = tsr_container_blobs(reader);
     const struct tsr_header *const header = &reader->chosen.header;
     return places_memory(reader, tsr_has_frames(header) ? header->image.frames : 0) + blobs.longest_stored +
-           blobs.longest + blobs.bases;
+           blobs.longest + blobs.bases + tsr_input_memory(reader->sections.input);
 }
 
 uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader)

@@ -455,6 +455,11 @@ enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *hea
     if (!footer.whole && size > TSR_SIGNATURE_BYTES) TSR_TRY(find_small(s, is_signed, &small, error));
     if (!is_signed && !footer.whole && !small && !(s->salvages && search_copy(s, header, error) == TSR_OK))
         return tsr_fail(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", tsr_input_name(s->input));
+    if (tsr_input_must_be_sealed(s->input))
+        return tsr_fail(error, TSR_ERROR_KEY,
+                        "%s is not encrypted: who put it there may not have had the key (TESSERA_KEYFILE in place of "
+                        "--key reads files of both kinds)",
+                        tsr_input_name(s->input));
     if (!is_signed) note_damage(s, "signature");
     if (s->first > 0) return TSR_OK;
     if (size <= TSR_SIGNATURE_BYTES)

@@ -214,6 +214,48 @@ head -c $((size * 2 / 3)) p.tsr >m.tsr
 run 76 "$TESSERA" decompress -qf --salvage --key key m.tsr -o left.ppm
 head -c $(($(bytes_of left.ppm) - half)) left.ppm >ours && head -c $(($(bytes_of left.ppm) - half)) "$picture" | cmp - ours || bad "the upper half is another one"
 
+# The key is none of a run's files, by any of its links: it is neither archived nor removed, and no output overwrites it.
+cp "$DATA/pnm/chest_10bit.pgm" a.pgm
+mkdir kept && cp a.pgm kept && cp key kept/key && ln kept/key kept/link
+run 75 "$TESSERA" compress -q -r --rm --encrypt kept/link kept -o archive
+grep -q 'it is the key of this run' "$err" && [ "$(ls kept | tr '\n' ' ')" = 'key link ' ] && cmp key kept/key || bad "the key: $(cat "$err"; ls kept)"
+[ "$(ls archive)" = a.pgm.tsr ] || bad "archived: $(ls archive)"
+TESSERA_KEYFILE=kept/key run 75 "$TESSERA" compress -q -r --rm --update kept -o archive
+cmp key kept/key || bad "--update takes the key"
+printf 'words\n' >kept/words
+run 75 "$TESSERA" compress -q -r --rm --passphrase-file kept/words kept -o by_words
+[ -f kept/words ] || bad "the passphrase is removed"
+for output in "a.pgm -o key" "--series key a.pgm" "a.pgm -o r.tsr --report key" "a.pgm -o r.tsr --manifest key"; do
+    # shellcheck disable=SC2086 # words
+    "$TESSERA" compress -q -f --encrypt key $output 2>"$err" && bad "$output: status 0"
+    [ "$(bytes_of key)" -eq 32 ] || bad "$output overwrites the key"
+done
+cp key left.mask.pgm && run 42 "$TESSERA" decompress -qf --salvage --key left.mask.pgm p.tsr -o left.ppm
+[ "$(bytes_of left.mask.pgm)" -eq 32 ] || bad "a mask overwrites the key"
+
+# An encrypted file is not replaced by one that is not, unless -f asks for it.
+mkdir night && cp a.pgm night && run 0 "$TESSERA" compress -q -r --encrypt key night -o archive2 && cp archive2/a.pgm.tsr first.tsr
+echo >>night/a.pgm
+TESSERA_KEYFILE=key run 65 "$TESSERA" compress -q -r --update night -o archive2
+says "is encrypted, and what would replace it is not"
+cmp first.tsr archive2/a.pgm.tsr || bad "an encrypted file is replaced"
+TESSERA_KEYFILE=key run 0 "$TESSERA" compress -q -r --update -f night -o archive2
+run 0 "$TESSERA" test -q archive2/a.pgm.tsr
+
+# With --key a file that is not encrypted is refused, with the variable it is read.
+for verb in test decompress cat "export --to native" "verify a.pgm"; do
+    # shellcheck disable=SC2086 # words
+    run 65 "$TESSERA" $verb --key key archive2/a.pgm.tsr
+    says "is not encrypted"
+done
+TESSERA_KEYFILE=key run 0 "$TESSERA" test -q archive2/a.pgm.tsr
+run 0 "$TESSERA" info --key key archive2/a.pgm.tsr
+
+# A head that asks for more work than 16 times our own is refused before any of it is done.
+run 0 "$TESSERA" compress -qf --passphrase-file words a.pgm -o w.tsr
+{ head -c 5 w.tsr && printf '\012\000\000\000\000\020\000' && tail -c +13 w.tsr; } >m.tsr
+run 62 "$TESSERA" test -q --passphrase-file words m.tsr
+
 # No key in what is said and written, in any form that it was given in.
 key_hex=$(od -An -v -tx1 key | tr -d ' \n')
 run 0 "$TESSERA" compress -v --json --log log -f --encrypt key a.dcm -o l.tsr

@@ -144,6 +144,16 @@ static bool refuse_second_path(struct task *task, const struct stat *status, con
     return has_memory;
 }
 
+/* The key of a run is none of its files: an archive that holds the key that opens it is closed for ever, once --rm has
+ * removed the key. */
+static bool refuse_key(const struct options *options, struct task *task, const struct stat *status)
+{
+    if (options->verb != VERB_COMPRESS || !is_key_file(status)) return true;
+    return fail_task(task, TSR_ERROR_SAME_FILE,
+                     "it is the key of this run, which stays out of what it opens: keep it elsewhere, or leave it out "
+                     "with --exclude");
+}
+
 struct tsr_file_set *collect_inputs(const struct options *options, struct task_list *list)
 {
     struct tsr_file_set *const inputs = tsr_file_set_create();
@@ -154,13 +164,15 @@ struct tsr_file_set *collect_inputs(const struct options *options, struct task_l
         struct stat status;
         if (task->descriptor >= 0 || again || stat(task->input, &status) != 0) continue;
         const struct tsr_file_state state = state_of(&status);
-        if (options->archive.removes)
+        has_memory = refuse_key(options, task, &status);
+        if (has_memory && options->archive.removes)
             has_memory = refuse_second_path(task, &status, tsr_file_set_find(inputs, task->input, &state));
         has_memory = has_memory && tsr_file_set_add(inputs, task->input, &state, NULL) == TSR_OK;
     }
     struct stat status;
     if (has_memory && options->in.files_from && stat(options->in.files_from, &status) == 0)
         has_memory = tsr_file_set_add(inputs, options->in.files_from, NULL, NULL) == TSR_OK;
+    if (has_memory && key_file()) has_memory = tsr_file_set_add(inputs, key_file(), NULL, NULL) == TSR_OK;
     if (has_memory) return inputs;
     tsr_file_set_destroy(inputs);
     return NULL;
@@ -172,7 +184,8 @@ static bool refuse_overwriting(const struct options *options, struct task *task,
     char *reason;
     if (strcmp(input, task->input) == 0)
         return fail_task(task, TSR_ERROR_SAME_FILE, "the output is the input; name another with -o");
-    if (options->series.path) return true; /* the input that it is says so */
+    const bool is_key = key_file() && strcmp(input, key_file()) == 0;
+    if (options->series.path && !is_key) return true; /* the input that it is says so */
     if (asprintf(&reason, "its output is %s, which this run reads; name another with -o", output) < 0) return false;
     const bool has_memory = fail_task(task, TSR_ERROR_SAME_FILE, reason);
     free(reason);

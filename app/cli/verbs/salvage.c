@@ -99,6 +99,9 @@ static enum tsr_status salvage_one(struct tsr_engine *engine, const struct optio
     if (status == TSR_OK) status = check_name(task, error);
     char *const mask = status == TSR_OK ? mask_name(task->output) : NULL;
     if (status == TSR_OK && !mask) status = refuse(error, TSR_ERROR_LIMIT, "%s", "no memory for a name");
+    struct stat there;
+    if (status == TSR_OK && stat(mask, &there) == 0 && is_key_file(&there))
+        status = refuse(error, TSR_ERROR_SAME_FILE, "its mask would be %s, the key: name another output with -o", mask);
     of_mask.path = mask;
     of_mask.overwrite = options->out.force;
     source.base = options->in.base;

@@ -84,6 +84,18 @@ static enum tsr_status protect_only_copy(const struct options *options, const st
                   task->output);
 }
 
+/* An encrypted .tsr is not replaced by one that is not, unless -f asks for it. */
+static enum tsr_status keep_encrypted(const struct options *options, const struct task *task, struct outcome *outcome)
+{
+    char head[4] = "";
+    FILE *const file = key_to_write(options) || options->out.force ? NULL : fopen(task->output, "r");
+    const bool is_sealed = file && fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, "\x89TSE", 4) == 0;
+    if (file) fclose(file);
+    if (!is_sealed) return TSR_OK;
+    return refuse(&outcome->error, TSR_ERROR_KEY,
+                  "%s is encrypted, and what would replace it is not: give --encrypt, or -f", task->output);
+}
+
 enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                               bool *current, bool *replace, struct outcome *outcome)
 {
@@ -105,8 +117,11 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
                       "%s is of another format version: rename it, or name another output with -o", task->output);
     *replace = task->existed; /* a damaged one, or one of another state of the file */
     bool same;
-    if (status != TSR_OK || info.damage || !meets_request(options, &info))
+    if (status != TSR_OK || info.damage || !meets_request(options, &info)) {
+        const enum tsr_status kept = keep_encrypted(options, task, outcome);
+        if (kept != TSR_OK) return kept;
         return protect_only_copy(options, task, status == TSR_OK ? &info : NULL, &same, outcome);
+    }
     const bool is_gone = stat(task->input, &original) != 0 && errno == ENOENT;
     const bool same_size = !is_gone && (uint64_t)original.st_size == info.original_bytes;
     enum tsr_status looked = TSR_OK;
@@ -119,6 +134,7 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     else
         *current = same_size && is_same_time(original.st_mtim, made.st_mtim);
     if (looked == TSR_OK && !*current) looked = protect_only_copy(options, task, &info, current, outcome);
+    if (looked == TSR_OK && !*current) looked = keep_encrypted(options, task, outcome);
     if (looked != TSR_OK) return looked;
     if (*current) report_current(&info, &outcome->report);
     return TSR_OK;

@@ -33,7 +33,13 @@ enum tsr_status tsr_key_open(const struct tsr_data_source *source, enum tsr_secr
     if (status == TSR_OK)
         status = read_secret(input, secret, memory_bytes ? memory_bytes : tsr_available_memory() / 2, key, error);
     tsr_input_close(input);
+    tsr_wipe_stack();
     return status;
+}
+
+void tsr_key_demand(struct tsr_key *key)
+{
+    if (key) tsr_key_set_demand(key);
 }
 
 void tsr_key_close(struct tsr_key *key)
