@@ -172,6 +172,7 @@ enum tsr_status restore_one(struct tsr_engine *engine, const struct options *opt
 
 /* inputs/names.c: that a picture is named as what it is. Errors: TSR_ERROR_USAGE. */
 enum tsr_status check_picture_name(const struct task *task, struct tsr_error *error);
+enum tsr_status check_not_original(const struct task *task, const char *path, struct tsr_error *error);
 
 /* verbs/salvage.c: decompress --salvage. Returns the exit status. */
 int salvage_files(const struct options *options);

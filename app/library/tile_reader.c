@@ -55,8 +55,9 @@ static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image 
 static enum tsr_status open_base(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t batch,
                                  struct tsr_base_frames **base, struct tsr_error *error)
 {
-    return tsr_base_open(engine, tsr_container_header(container), tsr_container_input(container),
-                         tsr_container_base(container), batch, base, error);
+    TSR_TRY(tsr_base_open(engine, tsr_container_header(container), tsr_container_input(container),
+                          tsr_container_base(container), batch, base, error));
+    return tsr_base_verify(*base, container, error);
 }
 
 /* Decodes a frame that is a unit. */

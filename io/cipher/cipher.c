@@ -72,6 +72,11 @@ struct tsr_key {
 
 void tsr_wipe_stack(void)
 {
+    static const uint8_t zeros[TSR_PASSPHRASE_LIMIT];
+    uint8_t to[TSR_PASSPHRASE_LIMIT];
+    volatile size_t size = TSR_KEY_BYTES; /* the registers that a copy of a key has gone through */
+    memcpy(to, zeros, size);
+    sodium_memzero(to, size);
     sodium_stackzero(1 << 13);
 }
 
@@ -92,6 +97,7 @@ enum tsr_status tsr_key_make(enum tsr_secret kind, const uint8_t *secret, size_t
     made->memory = memory;
     made->size = size;
     memcpy(made->secret, secret, size);
+    tsr_wipe_stack();
     pthread_mutex_init(&made->lock, NULL);
     *key = made;
     return TSR_OK;

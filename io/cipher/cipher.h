@@ -33,7 +33,7 @@ enum tsr_status tsr_fail_sealed(const char *name, const uint8_t *head, size_t si
 void *tsr_secret_room(size_t size);
 void tsr_secret_free(void *secret);
 
-/* Wipes what calls that have returned may have left on the stack, as registers that a dynamic linker saves there. */
+/* Wipes what copies of a key may have left in registers and on the stack, where a dynamic linker saves registers. */
 void tsr_wipe_stack(void);
 
 /* Makes a key of a secret, which is copied. memory: the most bytes that Argon2id may take for it. Errors:

@@ -240,6 +240,9 @@ const char *tsr_container_repaired(const struct tsr_container_reader *reader);
 
 /* Checks that the sections of the file, or of the chosen member, are exactly those that were written together. Reads
  * the sections that were not read yet. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_READ, TSR_ERROR_LIMIT. */
+/* Whether the check of the base's section holds: all of it is read. Errors: TSR_ERROR_CORRUPT, those of reading. */
+enum tsr_status tsr_container_check_base(struct tsr_container_reader *reader, struct tsr_error *error);
+
 enum tsr_status tsr_container_check_id(struct tsr_container_reader *reader, struct tsr_error *error);
 
 /* The same for the members of a series, by the sections that describe them, as far as these are intact. */

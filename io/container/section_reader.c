@@ -178,6 +178,7 @@ static enum tsr_status walk_sections(struct tsr_sections *s, uint64_t offset, st
         const enum tsr_status status = tsr_read_head(s, offset, &type, &length, error);
         if (status == TSR_ERROR_CORRUPT || type == TSR_SECTION_INDEX || type == TSR_SECTION_COPY) return TSR_OK;
         TSR_TRY(status);
+        if (type == 0) return TSR_OK; /* zeros, as of a hole, and no section */
         TSR_TRY(tsr_add_place(s, offset, length, type, error));
         offset += length;
     }
@@ -326,9 +327,9 @@ static enum tsr_status search_copy(struct tsr_sections *s, struct tsr_header *he
             struct tsr_cursor c = {window + (at - begin), count - (size_t)(at - begin), 0, false};
             if (tsr_get_u8(&c) != TSR_SECTION_COPY) continue;
             const uint64_t length = tsr_get_varint(&c), of_header = tsr_get_varint(&c);
-            if (tsr_get_u8(&c) != TSR_FORMAT_VERSION || c.bad || of_header > TSR_HEADER_LIMIT || length > work)
+            if (tsr_get_u8(&c) != TSR_FORMAT_VERSION || c.bad || of_header > TSR_HEADER_LIMIT || length + HEAD > work)
                 continue;
-            work -= length;
+            work -= length + HEAD;
             const enum tsr_status status = read_copy(s, at, &copy, &ignored);
             if (status == TSR_ERROR_LIMIT || status == TSR_ERROR_READ)
                 return tsr_fail(error, status, "%s", ignored.text);
@@ -475,5 +476,6 @@ enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *hea
     }
     if (is_final(status)) return status;
     if (s->salvages && !footer.whole && search_copy(s, header, error) == TSR_OK) return TSR_OK;
-    return find_by_copy(s, &footer, version, header, error);
+    const enum tsr_status by_copy = find_by_copy(s, &footer, version, header, error);
+    return by_copy == TSR_ERROR_CORRUPT && s->salvages && search_copy(s, header, error) == TSR_OK ? TSR_OK : by_copy;
 }

@@ -92,6 +92,20 @@ grep -v region "$out" | head -n 1 >line && cp line "$out"
     bad "a cut file: $(cat "$out")"
 cmp cut.pgm all.pgm || bad "a cut file has other samples"
 [ -f cut.mask.pgm ] || bad "a cut file has no mask"
+# Neither the mask nor a region gets the name of the original, and no mask takes the place of another input.
+cp a.pgm.tsr m.mask.pgm.tsr && echo original >m.mask.pgm
+run 2 "$TESSERA" decompress -qf --salvage m.mask.pgm.tsr -o m.npy
+run 2 "$TESSERA" decompress -qf --region 0,0,9,9 m.mask.pgm.tsr -o m.mask.pgm
+[ "$(cat m.mask.pgm)" = original ] || bad "the original is overwritten"
+cp a.pgm.tsr y.salvaged.mask.pgm && cp a.pgm.tsr y.tsr
+run 75 "$TESSERA" decompress -qf --salvage y.tsr y.salvaged.mask.pgm -o .
+cmp a.pgm.tsr y.salvaged.mask.pgm || bad "a mask takes the place of an input"
+rm -f m.* y.*
+# A hole of zeros, as of a copy of a bad disk, in a file without its end.
+{ head -c 3000 a.pgm.tsr && head -c 20000000 /dev/zero && tail -c +3001 a.pgm.tsr | head -c 2000; } >hole.tsr
+"$TESSERA" decompress -q --memory 64M --salvage hole.tsr -o hole.pgm 2>"$err"
+[ $? -ne 62 ] || bad "a hole takes too much memory: $(cat "$err")"
+rm -f hole.*
 head -c 5000 cut.tsr >short.tsr && printf 'no .tsr' >none.tsr && cp "$DATA/other/text.txt" . && run 0 "$TESSERA" compress -q text.txt
 run 61 "$TESSERA" decompress -q --salvage short.tsr -o no.npy
 run 21 "$TESSERA" decompress -q --salvage none.tsr -o no.npy

@@ -132,6 +132,18 @@ enum tsr_status check_folder(const struct options *o, struct tsr_error *error)
                   o->out.path, o->out.path);
 }
 
+enum tsr_status check_not_original(const struct task *task, const char *path, struct tsr_error *error)
+{
+    const char *const of = task->member ? task->member : task->input, *const folder = strrchr(of, '/'),
+                      *const last = strrchr(path, '/'), *const name = last ? last + 1 : path,
+                      *const original = folder ? folder + 1 : of;
+    const size_t length = strlen(name);
+    const char *const rest = original + length;
+    if (strncmp(name, original, length) != 0 || (*rest && strcmp(rest, suffix) != 0)) return TSR_OK;
+    return refuse(error, TSR_ERROR_USAGE,
+                  "%s is the name of the original, which a picture of its samples never gets: name another one", path);
+}
+
 enum tsr_status check_picture_name(const struct task *task, struct tsr_error *error)
 {
     static const char *const endings[] = {".npy", ".png", ".pgm", ".ppm", ".pnm"};
@@ -139,7 +151,7 @@ enum tsr_status check_picture_name(const struct task *task, struct tsr_error *er
     const char *const output = task->output, *const last = strrchr(output, '/'),
                       *const dot = strrchr(last ? last : output, '.');
     for (size_t i = 0; dot && i < sizeof endings / sizeof endings[0]; i++)
-        if (strcmp(dot, endings[i]) == 0) return TSR_OK;
+        if (strcmp(dot, endings[i]) == 0) return check_not_original(task, output, error);
     return refuse(error, TSR_ERROR_USAGE, "%s names no picture that can be written: .npy, .png, .pgm or .ppm ends it",
                   output);
 }

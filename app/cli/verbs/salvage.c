@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "app/cli/cli.h"
+#include "app/cli/inputs/inputs.h"
 #include "app/cli/json.h"
 
 /* The exit status where something was saved: nothing is proven of a file of which something may be lost. */
@@ -71,23 +72,21 @@ static void tell_file(const struct options *options, const struct task *task, co
     fflush(stdout);
 }
 
-/* A picture must not be taken for the original. */
-static enum tsr_status check_name(const struct task *task, struct tsr_error *error)
+/* A mask that exists may be a file of this run, or its key. */
+static enum tsr_status check_mask(const struct task *task, struct tsr_file_set *inputs, const char *mask,
+                                  struct tsr_error *error)
 {
-    const char *const of = task->member ? task->member : task->input, *const folder = strrchr(of, '/'),
-                      *const last = strrchr(task->output, '/'), *const name = last ? last + 1 : task->output,
-                      *const original = folder ? folder + 1 : of;
-    const size_t length = strlen(name);
-    const char *const rest = original + length;
-    if (strncmp(name, original, length) != 0 || (*rest && strcmp(rest, ".tsr") != 0)) return TSR_OK;
-    return refuse(error, TSR_ERROR_USAGE,
-                  "%s is the name of the original, which what is left of it never gets: name "
-                  "another one",
-                  task->output);
+    struct stat there;
+    const enum tsr_status status = check_not_original(task, mask, error);
+    if (status != TSR_OK || stat(mask, &there) != 0) return status;
+    const struct tsr_file_state state = state_of(&there);
+    if (!tsr_file_set_find(inputs, mask, &state)) return TSR_OK;
+    return refuse(error, TSR_ERROR_SAME_FILE, "its mask would be %s, which this run reads; name another output with -o",
+                  mask);
 }
 
 static enum tsr_status salvage_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
-                                   struct tsr_error *error)
+                                   struct tsr_file_set *inputs, struct tsr_error *error)
 {
     const struct salvaging salvaging = {options, task};
     struct tsr_data_source source = tsr_of(task);
@@ -96,12 +95,9 @@ static enum tsr_status salvage_one(struct tsr_engine *engine, const struct optio
     struct tsr_salvage_sinks sinks = TSR_SALVAGE_SINKS;
     struct tsr_salvaged found = TSR_SALVAGED;
     enum tsr_status status = task->status == TSR_OK ? check_picture_name(task, error) : refuse_task(error, task);
-    if (status == TSR_OK) status = check_name(task, error);
     char *const mask = status == TSR_OK ? mask_name(task->output) : NULL;
     if (status == TSR_OK && !mask) status = refuse(error, TSR_ERROR_LIMIT, "%s", "no memory for a name");
-    struct stat there;
-    if (status == TSR_OK && stat(mask, &there) == 0 && is_key_file(&there))
-        status = refuse(error, TSR_ERROR_SAME_FILE, "its mask would be %s, the key: name another output with -o", mask);
+    if (status == TSR_OK) status = check_mask(task, inputs, mask, error);
     of_mask.path = mask;
     of_mask.overwrite = options->out.force;
     source.base = options->in.base;
@@ -145,9 +141,10 @@ int salvage_files(const struct options *options)
     enum tsr_status status = engine ? list_tasks(options, engine, &list, &error) : error.status;
     say_unmatched(&options->in);
     if (status != TSR_OK) say_error(&error);
-    int exit_status = (int)status;
+    struct tsr_file_set *const inputs = collect_inputs(options, &list);
+    int exit_status = inputs ? (int)status : TSR_ERROR_LIMIT;
     for (size_t i = 0; i < list.count && exit_status == TSR_OK; i++) {
-        status = salvage_one(engine, options, &list.tasks[i], &error);
+        status = salvage_one(engine, options, &list.tasks[i], inputs, &error);
         failed += status != TSR_OK;
         if (status == TSR_ERROR_WRITE) exit_status = (int)status; /* so would the next one be */
     }
@@ -160,6 +157,7 @@ int salvage_files(const struct options *options)
             exit_status = failed == 0 ? SALVAGED : list.count == 1 ? (int)status : TSR_ERROR_PARTIAL;
         tell_summary(options, list.count, failed, exit_status);
     }
+    tsr_file_set_destroy(inputs);
     free_tasks(&list);
     tsr_engine_destroy(engine);
     return exit_status;

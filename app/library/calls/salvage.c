@@ -1,6 +1,7 @@
 /* What is left of a damaged file: the samples of the units whose checks hold. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/library/call.h"
 #include "app/library/reader.h"
@@ -229,8 +230,11 @@ static enum tsr_status write_files(struct salvage *s, const struct tsr_input *in
                           tsr_input_name(input));
     if (status == TSR_OK) status = tsr_picture_end(&picture, call->engine, call->report, error);
     if (status == TSR_OK) status = tsr_picture_end(&mask, call->engine, &of_the_mask, error);
-    if (status == TSR_OK) status = tsr_deliver_file(s->sinks.mask, mask.output, &of_the_mask, error);
+    /* An old mask goes first: no picture ever stands beside the mask of another one. */
+    if (status == TSR_OK && s->sinks.mask->medium == TSR_MEDIUM_PATH && s->sinks.mask->overwrite)
+        unlink(s->sinks.mask->path);
     if (status == TSR_OK) status = tsr_deliver_file(call->sink, picture.output, call->report, error);
+    if (status == TSR_OK) status = tsr_deliver_file(s->sinks.mask, mask.output, &of_the_mask, error);
     tsr_picture_close(&picture);
     tsr_picture_close(&mask);
     return status;

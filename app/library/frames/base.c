@@ -31,6 +31,14 @@ static enum tsr_status open_container(struct tsr_base_frames *b, const struct ts
                : tsr_fail(error, TSR_ERROR_CORRUPT, "its base is of another image, or is none");
 }
 
+static enum tsr_status compare_originals(const struct tsr_proof *proof, const struct tsr_proof *of_base,
+                                         struct tsr_error *error)
+{
+    if (proof->original_size == of_base->original_size && tsr_hash128_equal(&proof->original, &of_base->original))
+        return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "its base is of another file");
+}
+
 enum tsr_status tsr_base_of(struct tsr_container_reader *whole, struct tsr_told_loss *loss, struct tsr_error *error)
 {
     const struct tsr_stretch_of_file stretch = tsr_container_base(whole);
@@ -41,13 +49,22 @@ enum tsr_status tsr_base_of(struct tsr_container_reader *whole, struct tsr_told_
     if (status == TSR_OK) tsr_input_narrow(b.input, stretch.offset, stretch.size);
     if (status == TSR_OK) status = open_container(&b, tsr_container_header(whole), error);
     if (status == TSR_OK) status = tsr_container_get_proof(b.container, &of_base, error);
-    if (status == TSR_OK &&
-        (proof.original_size != of_base.original_size || !tsr_hash128_equal(&proof.original, &of_base.original)))
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its base is of another file");
+    if (status == TSR_OK) status = compare_originals(&proof, &of_base, error);
     if (status == TSR_OK && loss) tsr_tell_loss(tsr_container_header(b.container), &of_base, loss);
     tsr_container_close(b.container);
     tsr_input_close(b.input);
     return status;
+}
+
+enum tsr_status tsr_base_verify(struct tsr_base_frames *base, struct tsr_container_reader *whole,
+                                struct tsr_error *error)
+{
+    struct tsr_proof proof, of_base;
+    struct tsr_error ignored;
+    if (tsr_container_get_proof(whole, &proof, &ignored) == TSR_OK &&
+        tsr_container_get_proof(base->container, &of_base, &ignored) == TSR_OK)
+        return compare_originals(&proof, &of_base, error);
+    return tsr_container_check_base(whole, error);
 }
 
 static enum tsr_status take_room(struct tsr_base_frames *b, const struct tsr_header *header, uint32_t batch,

@@ -1,5 +1,6 @@
 /* Files with a base (lossless_rest of struct tsr_compress_options): which bytes a reader of the base reads, frames and
  * regions of both, and hostile bases. BASE.md. */
+#include "app/tessera_cli.h"
 #include "tests/unit/images.h"
 
 #include "io/container/container.h"
@@ -230,6 +231,19 @@ TEST(base_of_another_file)
     struct tsr_data_source whole = tsr_from_memory(tsr_output_bytes(output), (size_t)tsr_output_size(output));
     assert_int_equal(tsr_test(engine, &whole, NULL, &error), TSR_ERROR_CORRUPT);
     assert_non_null(strstr(error.text, "its base is of another file"));
+    const struct tsr_region region = {0, 0, COLUMNS, 8};
+    uint8_t part[8 * COLUMNS * 2];
+    DO(tsr_open(engine, &whole, &reader, &error));
+    assert_int_equal(tsr_read_region(reader, 0, 0, &region, part, sizeof part, 0, &error), TSR_ERROR_CORRUPT);
+    assert_non_null(strstr(error.text, "its base is of another file"));
+    tsr_close(reader);
+    struct tsr_buffer picture, mask;
+    const struct tsr_data_sink to = tsr_to_memory(&picture), of_mask = tsr_to_memory(&mask);
+    struct tsr_salvage_sinks sinks = TSR_SALVAGE_SINKS;
+    struct tsr_salvaged found = TSR_SALVAGED;
+    sinks.mask = &of_mask;
+    assert_int_equal(tsr_salvage(engine, &whole, 0, &to, &sinks, &found, &error), TSR_ERROR_CORRUPT);
+    assert_int_equal(found.samples_held, 0);
     whole.base = true;
     assert_int_equal(tsr_open(engine, &whole, &reader, &error), TSR_ERROR_CORRUPT);
     assert_non_null(strstr(error.text, "its base is of another file"));
