@@ -563,8 +563,8 @@ static inline struct tsr_data_sink tsr_to_calls(int64_t (*write)(void *, const v
 enum tsr_secret { TSR_SECRET_KEY = 0, TSR_SECRET_PASSPHRASE = 1 };
 TSR_API enum tsr_status tsr_key_open(const struct tsr_data_source *source, enum tsr_secret secret,
                                      uint64_t memory_bytes, struct tsr_key **key, struct tsr_error *error);
-/* From now on what is read with the key must be encrypted, else TSR_ERROR_KEY: another file may stand in the place of one
- * that was. NULL is allowed. Before the key's first use. */
+/* From now on what is read with the key must be encrypted, else TSR_ERROR_KEY: another file may stand in the place of
+ * one that was. NULL is allowed. Before the key's first use. */
 TSR_API void tsr_key_demand(struct tsr_key *key);
 /* Wipes and frees it; NULL is allowed. No call, and no reader, uses it any more. */
 TSR_API void tsr_key_close(struct tsr_key *key);

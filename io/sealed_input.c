@@ -10,7 +10,7 @@ enum {
     STORED_BLOCK = TSR_SEALED_BLOCK + TSR_SEALED_TAG,
     BATCH = 8,   /* blocks that are read at once */
     SMALL = 512, /* blocks, 4 MiB: of a file with no more each is kept when it was read, so it is decrypted once */
-    SLOTS = 8    /* blocks that are kept of a larger file: those of which a part was read, and more is often read next */
+    SLOTS = 8 /* blocks that are kept of a larger file: those of which a part was read, and more is often read next */
 };
 
 struct tsr_sealed {
@@ -150,8 +150,7 @@ static enum tsr_status read_blocks(struct tsr_sealed *s, uint64_t number, uint64
         const unsigned count = end - number < BATCH ? (unsigned)(end - number) : BATCH;
         TSR_TRY(read_stored(s, number, count, room, error));
         for (unsigned i = 0; i < count; i++, number++) {
-            if (!unseal(s, number, room + (size_t)i * STORED_BLOCK, buffer))
-                return fail_block(s, number, error);
+            if (!unseal(s, number, room + (size_t)i * STORED_BLOCK, buffer)) return fail_block(s, number, error);
             if (buffer) buffer += tsr_cipher_block(s->cipher, number);
         }
     }

@@ -158,8 +158,8 @@ enum tsr_status tsr_base_open(struct tsr_engine *engine, const struct tsr_header
                               struct tsr_error *error);
 enum tsr_status tsr_base_open_bytes(struct tsr_engine *engine, const struct tsr_header *header, struct tsr_piece tsr,
                                     uint32_t batch, struct tsr_base_frames **base, struct tsr_error *error);
-/* Whether the base is that of the file: both are of one original, or, where one of them does not tell that any more, the
- * check of the base's section holds. Errors: TSR_ERROR_CORRUPT, those of reading. */
+/* Whether the base is that of the file: both are of one original, or, where one of them does not tell that any more,
+ * the check of the base's section holds. Errors: TSR_ERROR_CORRUPT, those of reading. */
 enum tsr_status tsr_base_verify(struct tsr_base_frames *base, struct tsr_container_reader *whole,
                                 struct tsr_error *error);
 void tsr_base_close(struct tsr_base_frames *base);

@@ -25,7 +25,7 @@ enum {
     LEAST_KIB = 8,
     MOST_KIB = 1 << 22,
     MOST_WORK = 3 << 20, /* KiB of all passes: 16 times our own */
-    OWN_PASSES = 3, /* of what is written, as RFC 9106 4 recommends second: 64 MiB, 3 passes */
+    OWN_PASSES = 3,      /* of what is written, as RFC 9106 4 recommends second: 64 MiB, 3 passes */
     OWN_KIB = 1 << 16
 };
 #define MOST_SIZE ((uint64_t)1 << 48)
@@ -293,9 +293,10 @@ static enum tsr_status check_head(const struct tsr_key *key, const char *name, c
         return tsr_fail(error, TSR_ERROR_VERSION, "%s: version %u of encrypted files is unknown to this program", name,
                         head[VERSION_OFFSET]);
     if (head[PASSES_OFFSET] > MOST_PASSES || kib > MOST_KIB || (uint64_t)head[PASSES_OFFSET] * kib > MOST_WORK)
-        return tsr_fail(error, TSR_ERROR_LIMIT,
-                        "%s asks for %u passes of %u KiB (Argon2id): at most %d passes, and %d KiB in all of them, are made",
-                        name, head[PASSES_OFFSET], kib, MOST_PASSES, MOST_WORK);
+        return tsr_fail(
+            error, TSR_ERROR_LIMIT,
+            "%s asks for %u passes of %u KiB (Argon2id): at most %d passes, and %d KiB in all of them, are made", name,
+            head[PASSES_OFFSET], kib, MOST_PASSES, MOST_WORK);
     const bool has_passphrase = head[PASSES_OFFSET] > 0;
     if (has_passphrase != (key->kind == TSR_SECRET_PASSPHRASE))
         return tsr_fail(error, TSR_ERROR_KEY, "%s was encrypted with a %s, not with a %s", name,
@@ -303,7 +304,8 @@ static enum tsr_status check_head(const struct tsr_key *key, const char *name, c
     if (has_passphrase && (uint64_t)kib * 1024 > key->memory)
         return tsr_fail(error, TSR_ERROR_LIMIT, "%s asks for %u KiB of memory for its passphrase, %llu are allowed",
                         name, kib, (unsigned long long)key->memory / 1024);
-    if (size == 0 || size > MOST_SIZE || head[6] || head[7] || tsr_read_u32(head + 12) || (has_passphrase ? kib < LEAST_KIB : kib > 0) ||
+    if (size == 0 || size > MOST_SIZE || head[6] || head[7] || tsr_read_u32(head + 12) ||
+        (has_passphrase ? kib < LEAST_KIB : kib > 0) ||
         (!has_passphrase && !sodium_is_zero(head + PASSPHRASE_SALT_OFFSET, crypto_pwhash_SALTBYTES)))
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "the head of %s is damaged", name);
     if (bytes > 0 && tsr_sealed_size(size) != bytes)

@@ -44,8 +44,8 @@ enum tsr_status tsr_key_make(enum tsr_secret kind, const uint8_t *secret, size_t
                              struct tsr_key **key, struct tsr_error *error);
 void tsr_key_free(struct tsr_key *key);
 
-/* What is read with the key must be encrypted: else a file that somebody put in the place of one that was would be taken
- * for it. */
+/* What is read with the key must be encrypted: else a file that somebody put in the place of one that was would be
+ * taken for it. */
 void tsr_key_set_demand(struct tsr_key *key);
 bool tsr_key_demands(const struct tsr_key *key);
 
@@ -57,8 +57,9 @@ struct tsr_cipher;
 enum tsr_status tsr_cipher_begin(struct tsr_key *key, uint64_t size, uint8_t head[TSR_SEALED_HEAD],
                                  struct tsr_cipher **cipher, struct tsr_error *error);
 
-/* Opens a file by its head. name: for sentences. bytes: of the whole file; 0: it may be cut. Errors: TSR_ERROR_KEY (another key),
- * TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT (Argon2id would take too much memory or too many passes). */
+/* Opens a file by its head. name: for sentences. bytes: of the whole file; 0: it may be cut. Errors: TSR_ERROR_KEY
+ * (another key), TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT (Argon2id would take too much memory or too many
+ * passes). */
 enum tsr_status tsr_cipher_open(struct tsr_key *key, const char *name, const uint8_t head[TSR_SEALED_HEAD],
                                 uint64_t bytes, struct tsr_cipher **cipher, struct tsr_error *error);
 void tsr_cipher_free(struct tsr_cipher *cipher);
