@@ -44,14 +44,14 @@ void tsr_key_free(struct tsr_key *key)
 enum tsr_status tsr_cipher_begin(struct tsr_key *key, uint64_t size, uint8_t head[TSR_SEALED_HEAD],
                                  struct tsr_cipher **cipher, struct tsr_error *error)
 {
-    (void)key, (void)size, (void)head, (void)bytes, (void)cipher;
+    (void)key, (void)size, (void)head, (void)cipher;
     return tsr_fail(error, TSR_ERROR_INTERNAL, "a key without libsodium");
 }
 
 enum tsr_status tsr_cipher_open(struct tsr_key *key, const char *name, const uint8_t head[TSR_SEALED_HEAD],
                                 uint64_t bytes, struct tsr_cipher **cipher, struct tsr_error *error)
 {
-    (void)key, (void)name, (void)head, (void)cipher;
+    (void)key, (void)name, (void)head, (void)bytes, (void)cipher;
     return tsr_fail(error, TSR_ERROR_INTERNAL, "a key without libsodium");
 }
 
@@ -95,5 +95,5 @@ void tsr_scrambler_free(struct tsr_scrambler *scrambler)
 
 void tsr_scramble(const struct tsr_scrambler *scrambler, uint64_t offset, uint8_t *bytes, size_t size)
 {
-    (void)scrambler, (void)offset, (void)size;
+    (void)scrambler, (void)offset, (void)bytes, (void)size;
 }
