@@ -87,6 +87,7 @@ static void check_status(struct verdict *v, const char *what, enum tsr_status st
     case TSR_ERROR_CORRUPT:
     case TSR_ERROR_LIMIT:
     case TSR_ERROR_VERSION:
+    case TSR_ERROR_KEY: /* a signature that was changed to that of encrypted files */
         if (!error->text[0]) blame(v, what, "it is refused without a sentence");
         return;
     case TSR_ERROR_USAGE: /* a series that does not open is not a single file, either */

@@ -17,6 +17,7 @@ static void check_status(enum tsr_status status, const struct tsr_error *error, 
     case TSR_ERROR_CORRUPT:
     case TSR_ERROR_LIMIT:
     case TSR_ERROR_VERSION:
+    case TSR_ERROR_KEY: /* encrypted, and there is no key */
         return;
     case TSR_ERROR_USAGE: /* a series that does not open is not a single file, either */
         if (strstr(error->text, "is a series of")) return;

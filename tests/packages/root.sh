@@ -11,7 +11,7 @@ release=$1 deb=$(cd "$2" && pwd) work=$(cd "$3" && pwd) data=${4:-}
 fail() { echo "FAILED: $*"; exit 1; }
 
 # The clean root, with the archives of what is installed later in its cache: an installation then needs no network.
-tools="gcc libc6-dev libxxhash-dev libzstd-dev pkg-config" # those of debian/tests
+tools="gcc libc6-dev libsodium-dev libxxhash-dev libzstd-dev pkg-config" # those of debian/tests
 depends=$(sh "$here/depends.sh" "$deb"/*.deb | tr '\n' ' ')$tools
 root=$work/root
 trap 'rm -rf "$root"' EXIT

@@ -28,7 +28,7 @@ for shell in bash-completion/completions/tessera zsh/vendor-completions/_tessera
 done
 
 # Programs, by pkg-config, and the generated set.
-apt install --no-install-recommends ./libtessera-dev_*.deb gcc libc6-dev libxxhash-dev libzstd-dev pkg-config
+apt install --no-install-recommends ./libtessera-dev_*.deb gcc libc6-dev libsodium-dev libxxhash-dev libzstd-dev pkg-config
 zcat /usr/share/man/man3/tsr_open.3.gz | grep -q '^\.TH LIBTESSERA 3' || fail "no page of tsr_open"
 test_of_debian link
 test_of_debian round-trip
