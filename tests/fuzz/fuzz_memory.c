@@ -16,7 +16,7 @@ static void check_status(enum tsr_status status, const struct tsr_error *error, 
     case TSR_ERROR_CORRUPT:
     case TSR_ERROR_LIMIT:
     case TSR_ERROR_VERSION:
-    case TSR_ERROR_KEY: /* a signature that was changed to that of encrypted files */
+    case TSR_ERROR_KEY:    /* a signature that was changed to that of encrypted files */
     case TSR_ERROR_VERIFY: /* the PNG that was made is not the one that the file promises */
         return;
     default:
