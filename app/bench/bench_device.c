@@ -299,7 +299,7 @@ void bench_copy(enum bench_side to_side, void *to, enum bench_side from_side, co
 #endif
     (void)to_side;
     (void)from_side;
-    memcpy(to, from, bytes);
+    if (bytes > 0) memcpy(to, from, bytes);
 }
 
 bool bench_same(enum bench_side side, const void *a, const void *b, size_t bytes)
@@ -308,7 +308,7 @@ bool bench_same(enum bench_side side, const void *a, const void *b, size_t bytes
     if (side == ON_DEVICE) return same_on_device(a, b, bytes);
 #endif
     (void)side;
-    return memcmp(a, b, bytes) == 0;
+    return bytes == 0 || memcmp(a, b, bytes) == 0; /* a coder without a third array has no address there */
 }
 
 int bench_run(const struct tsr_kernel_row *row, const void *job, int policy)
