@@ -332,6 +332,7 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
                                                 .samples_only = wanted->samples_only,
                                                 .may_lose =
                                                     wanted->settled ? wanted->settled->lossy : wanted->coding.lossy,
+                                                .frames_apart = wanted->roi != NULL,
                                                 .raster = wanted->raster};
     const struct tsr_output_mark start = tsr_output_mark(output);
     const uint64_t before = tsr_output_size(output);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "flow.h"
+#include "io/cipher/cipher.h"
 #include "kernels/transform_plan.h"
 #include "loss/levels.h"
 #include "loss/measure.h"
@@ -59,12 +60,29 @@ uint64_t tsr_squared_error_limit(uint32_t range, uint64_t samples, uint32_t psnr
                                   : 0;
 }
 
+/* The most bytes of a plain file that is encrypted in at most so many. */
+static uint64_t plain_limit(uint64_t sealed)
+{
+    uint64_t low = 0, high = sealed;
+    while (low < high) {
+        const uint64_t middle = high - (high - low) / 2;
+        if (tsr_sealed_size(middle) <= sealed)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
 uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in)
 {
-    if (wanted->target == TSR_TARGET_BYTES) return wanted->target_value;
-    if (wanted->target != TSR_TARGET_RATIO || wanted->target_value == 0) return UINT64_MAX;
     const uint64_t value = wanted->target_value;
-    return bytes_in / value * 1000 + bytes_in % value * 1000 / value;
+    uint64_t limit = value;
+    if (wanted->target == TSR_TARGET_RATIO && value > 0)
+        limit = bytes_in / value * 1000 + bytes_in % value * 1000 / value;
+    else if (wanted->target != TSR_TARGET_BYTES)
+        return UINT64_MAX;
+    return wanted->key ? plain_limit(limit) : limit;
 }
 
 /* ---- The line of codings ---------------------------------------------------------------------------------- */

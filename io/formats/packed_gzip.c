@@ -121,7 +121,7 @@ static enum tsr_status put_members(struct tsr_packed_file *p, const struct tsr_n
             p->cannot = tsr_cannot_gzip;
             p->damaged = "its gzip stream is damaged: ";
         }
-        if (all == 0 && p->kind == TSR_KIND_NIFTI) tsr_read_nifti(plain.bytes, plain.size, &nifti, NULL);
+        if (all == 0 && p->kind == TSR_KIND_NIFTI) tsr_read_nifti(plain.bytes, plain.size, false, &nifti, NULL);
         all += plain.size;
         TSR_TRY(put_member(p, at, at + used, &plain, &residue, error));
         end = at += used + TSR_GZIP_TAIL;

@@ -123,6 +123,7 @@ struct tsr_source_options {
     bool reads_frames;               /* to read its frames, not to code it: how many bytes that takes does not matter */
     bool samples_only; /* encapsulated DICOM is decoded and coded even if its streams cannot be reproduced */
     bool may_lose;     /* the image may be coded with loss: claims the memory for that, too */
+    bool frames_apart; /* small slices of NIfTI are frames, too: a region is of each slice */
     const struct tsr_image *raster; /* the input is a raster of this image; NULL: a file */
     struct tsr_inner_way inner;     /* of what is packed */
 };

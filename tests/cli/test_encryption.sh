@@ -256,6 +256,15 @@ run 0 "$TESSERA" compress -qf --passphrase-file words a.pgm -o w.tsr
 { head -c 5 w.tsr && printf '\012\000\000\000\000\020\000' && tail -c +13 w.tsr; } >m.tsr
 run 62 "$TESSERA" test -q --passphrase-file words m.tsr
 
+# A size is that of the file, head and tags of the encryption too.
+for size in 5000 30:1; do
+    run 0 "$TESSERA" compress -q -f --size $size --encrypt key a.pgm -o size.tsr
+    run 0 "$TESSERA" test -q --key key size.tsr
+    most=5000
+    [ $size = 5000 ] || most=$(($(wc -c <a.pgm) / 30))
+    [ "$(wc -c <size.tsr)" -le $most ] || bad "--size $size: $(wc -c <size.tsr) bytes"
+done
+
 # No key in what is said and written, in any form that it was given in.
 key_hex=$(od -An -v -tx1 key | tr -d ' \n')
 run 0 "$TESSERA" compress -v --json --log log -f --encrypt key a.dcm -o l.tsr

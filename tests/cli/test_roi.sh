@@ -37,6 +37,7 @@ png/landscape_rgb16.png --psnr 42 --roi 10,10,20,20
 png/landscape_rgba.png --psnr 40 --roi 50,50,20,20 --coder cavlc
 png/landscape_grey16.png --psnr 40 --roi 30,30,20,20 --roi 90,10,9,9
 nifti/i16.nii --psnr 25 --roi 60,60,9,9
+nifti/u16.nii --max-error 60 --roi 5,5,9,9
 dicom/ct/slice_01.dcm --psnr 45 --roi 90,80,40,30
 dicom/samples/signed_masked.dcm --qp 40 --roi 10,10,9,9
 dicom/samples/rgb_frames.dcm --qp 51 --roi 10,10,4,3
@@ -44,6 +45,22 @@ dicom/enhanced/slopes.dcm --qp 40 --roi 10,10,9,9
 dicom/forms/big_signed.dcm --psnr 40 --roi 10,10,5,5
 dicom/forms/big_rgb_planar.dcm --psnr 40 --roi 10,10,5,5
 EOT
+
+# A region is of each slice, also of NIfTI whose small slices would else stand in one frame.
+cp "$DATA/nifti/u16.nii" a.nii
+run 0 "$TESSERA" compress -q -f --max-error 60 --roi 5,5,9,9 a.nii -o a.tsr
+run 0 "$TESSERA" info a.tsr
+grep -q '70 x 60, 2 frames' "$out" || bad "slices of NIfTI stand in one frame: $(cat "$out")"
+run 0 "$TESSERA" decompress -q a.tsr -o b.nii
+for slice in 0 1; do
+    run 0 "$TESSERA" cat --region 5,5,9,9 --frame $slice a.tsr && cp "$out" of_roi
+    run 0 "$TESSERA" compress -q -f b.nii -o c.tsr
+    run 0 "$TESSERA" compress -q -f a.nii -o d.tsr
+    for whole in c d; do
+        run 0 "$TESSERA" cat --region 5,$((5 + 60 * slice)),9,9 $whole.tsr && cmp "$out" of_roi || bad "slice $slice is not exact"
+    done
+done
+run 0 "$TESSERA" verify a.nii a.tsr
 
 # Without a search for a step the base is what the loss alone gives.
 cp "$DATA/pnm/ct_12bit.pgm" a.pgm && rm -f ./*.tsr

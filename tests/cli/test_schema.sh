@@ -40,6 +40,9 @@ lines 0 "$TESSERA" decompress --json s.tsr -o back2
 lines 0 "$TESSERA" export --json --member '*.dcm' s.tsr --to rle -o rle.dcm
 lines 0 "$TESSERA" compress --json rle.dcm
 lines 0 "$TESSERA" info --json rle.dcm.tsr
+lines 0 "$TESSERA" compress --json -f --quality diagnostic "$DATA/dicom/ct/slice_01.dcm" -o window.tsr
+lines 0 "$TESSERA" info --json window.tsr
+grep -q '"windows":' "$WORK/lines.$number.json" || bad "info tells of no windows"
 lines 0 "$TESSERA" compare --json rle.dcm
 rm rle.dcm rle.dcm.tsr
 lines 0 "$TESSERA" verify --json set made

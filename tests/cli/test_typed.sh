@@ -53,6 +53,20 @@ for quiet in '-q 90' '-q90' '-rq 90' '--quiet 90' '-9q 0.5'; do
     # shellcheck disable=SC2086 # words
     refuses 2 "^tessera: -q is quiet and takes no number, as '[0-9.]*'; --psnr DB or --qp N say how much may be lost$" "$TESSERA" compress $quiet r.pgm
 done
+# A name takes no other one's place: what the first one names would be left out.
+refuses 2 "^tessera: --output is given twice: give it once$" "$TESSERA" compress a.txt -o one --output two
+refuses 2 "^tessera: --files-from is given twice: give it once$" "$TESSERA" compress --files-from a.txt --files-from r.pgm
+refuses 2 "^tessera: --member is given twice: give it once$" "$TESSERA" decompress --member a --member b a.txt.tsr
+refuses 2 "to come from stdin" "$TESSERA" compress --files-from - - -o two
+# What cannot be opened cannot be taken in a dry run, either.
+refuses 20 "cannot open 91: " "$TESSERA" compress -n 91
+# Stdout that leads into what is read.
+cp a.txt c.txt && run 0 "$TESSERA" compress -q c.txt && cp c.txt.tsr d.tsr
+"$TESSERA" cat c.txt.tsr >>c.txt.tsr 2>>"$err"
+[ $? -eq 42 ] && cmp c.txt.tsr d.tsr || bad "cat writes into what it reads"
+"$TESSERA" compress -q c.txt -o - >>c.txt 2>>"$err"
+[ $? -eq 42 ] && cmp a.txt c.txt || bad "compress writes into what it reads"
+"$TESSERA" cat c.txt.tsr >>c.txt || bad "cat does not write behind another file"
 cp r.pgm 90
 run 0 "$TESSERA" compress -q 90
 [ -f 90.tsr ] || bad "a file whose name is a number is no input"

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 const char without_files[] = "folder without files";
 
@@ -325,6 +327,22 @@ static bool note_set(const struct options *options, struct task_list *list)
     return list->set != NULL;
 }
 
+/* Stdout may be led into a file that is read. */
+static enum tsr_status check_stdout(const struct options *options, const struct task_list *list,
+                                    struct tsr_error *error)
+{
+    struct stat out, in;
+    if (fstat(STDOUT_FILENO, &out) != 0 || !S_ISREG(out.st_mode)) return TSR_OK;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct task *const task = &list->tasks[i];
+        const bool is_written = task->to_stdout || options->verb == VERB_CAT;
+        if (is_written && stat(task->input, &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return refuse(error, TSR_ERROR_SAME_FILE, "stdout leads into %s, which is read: lead it elsewhere",
+                          task->input);
+    }
+    return TSR_OK;
+}
+
 enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                            struct tsr_error *error)
 {
@@ -343,6 +361,6 @@ enum tsr_status list_tasks(const struct options *options, struct tsr_engine *eng
     const size_t files = options->in.shards > 0 ? list->in_set : list->count; /* a shard of a set may have none */
     const bool has_work = files > list->empty_inputs;
     if (!walk.no_memory && !has_work) return fail_empty(options, list, error);
-    if (!walk.no_memory) return TSR_OK;
+    if (!walk.no_memory) return check_stdout(options, list, error);
     return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
 }

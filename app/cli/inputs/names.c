@@ -101,7 +101,7 @@ static bool has_image_ending(const char *name, const char **end)
 /* A name that people give to one file. */
 static bool looks_like_file(const char *name)
 {
-    static const char *const endings[] = {suffix, ".zip", ".tar", ".tgz", ".gz", ".zst", ".xz", ".7z", ".nii"};
+    static const char *const endings[] = {suffix, ".zip", ".tar", ".tgz", ".gz", ".zst", ".xz", ".7z", ".nii", ".npy"};
     const char *end;
     const size_t length = strlen(name);
     bool is_one = has_image_ending(name, &end);

@@ -90,8 +90,12 @@ enum tsr_status check_option_names(const struct options *o)
         if (name && strcmp(name, "-") == 0 && strcmp(files[i].flag, "-o") != 0)
             return usage("%s wants the name of a file, and - is none: ./- would be", files[i].flag);
     }
-    for (int i = 0; i < o->in.count; i++)
+    for (int i = 0; i < o->in.count; i++) {
         if (!o->in.names[i][0]) return usage("%s", "the name of an input is empty");
+        if (strcmp(o->in.names[i], "-") == 0 && o->in.files_from && strcmp(o->in.files_from, "-") == 0)
+            return usage("%s", "an input and the list of --files-from are both to come from stdin: give one of them a "
+                               "name");
+    }
     return TSR_OK;
 }
 

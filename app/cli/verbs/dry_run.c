@@ -1,7 +1,9 @@
 /* tessera compress --dry-run: what a run would do, with sizes and times from a sample. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/cli/cli.h"
 #include "app/cli/json.h"
@@ -47,6 +49,8 @@ static enum tsr_status look_at_one(struct tsr_engine *engine, const struct optio
 {
     bool replace = false;
     if (task->status != TSR_OK) return refuse_task(&outcome->error, task);
+    if (task->descriptor < 0 && access(task->input, R_OK) != 0)
+        return refuse(&outcome->error, TSR_ERROR_READ, "cannot open %s: %s", task->input, strerror(errno));
     if (options->archive.update != UPDATE_OFF && task->output)
         return check_current(engine, options, task, current, &replace, outcome);
     if (!task->existed || options->out.force) return TSR_OK;

@@ -95,7 +95,7 @@ static enum tsr_status compare_with(struct tsr_reader *reader, struct tsr_source
 
 static enum tsr_status compare_samples(const struct tsr_call *call)
 {
-    const struct tsr_source_options options = {.samples_only = true, .may_lose = true};
+    struct tsr_source_options options = {.samples_only = true, .may_lose = true};
     struct tsr_reader *const reader = call->reader;
     struct tsr_input *input = NULL;
     struct tsr_source *source = NULL;
@@ -103,6 +103,7 @@ static enum tsr_status compare_samples(const struct tsr_call *call)
     TSR_TRY(tsr_reader_choose(reader, call->member, call->error));
     TSR_TRY(tsr_open_source(call->source, &input, call->error));
     tsr_account_open(&account, reader->engine, input, NULL);
+    options.frames_apart = tsr_reader_header(reader)->patches.count > 0;
     enum tsr_status status = tsr_source_open(input, &options, &source, call->error);
     if (status == TSR_OK) status = compare_with(reader, source, call->report, call->error);
     tsr_source_close(source);

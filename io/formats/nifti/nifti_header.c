@@ -123,7 +123,7 @@ static uint64_t end_of(const struct tsr_image *image, const struct datatype *typ
 
 /* Columns, rows, and all others as frames. Slices of a few samples stand below each other in one frame: of each frame
  * there are 60 bytes or so besides its samples. */
-static enum tsr_status read_dimensions(const struct layout *l, const uint8_t *head, bool big_endian,
+static enum tsr_status read_dimensions(const struct layout *l, const uint8_t *head, bool big_endian, bool apart,
                                        struct tsr_image *image, struct tsr_error *error)
 {
     enum { COLUMNS = 0, ROWS = 1, FRAMES = 2, FEW_SAMPLES = 16384, MOST_ROWS = 65535 };
@@ -135,7 +135,8 @@ static enum tsr_status read_dimensions(const struct layout *l, const uint8_t *he
     for (size_t i = 1; i <= (size_t)count; i++) {
         const int64_t given = get_signed(at + i * l->dimension_bytes, l->dimension_bytes, big_endian);
         const uint64_t size = given < 1 ? 0 : (uint64_t)given;
-        const bool below = size <= MOST_ROWS && side[COLUMNS] * side[ROWS] * size <= FEW_SAMPLES && side[FRAMES] == 1;
+        const bool below =
+            !apart && size <= MOST_ROWS && side[COLUMNS] * side[ROWS] * size <= FEW_SAMPLES && side[FRAMES] == 1;
         uint64_t *const to = &side[i == 1 ? COLUMNS : i == 2 || below ? ROWS : FRAMES];
         if (size < 1 || size > INT32_MAX || *to * size > INT32_MAX)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a NIfTI file with a size of %lld in dimension %zu",
@@ -148,7 +149,8 @@ static enum tsr_status read_dimensions(const struct layout *l, const uint8_t *he
     return TSR_OK;
 }
 
-enum tsr_status tsr_read_nifti(const uint8_t *head, size_t size, struct tsr_nifti *nifti, struct tsr_error *error)
+enum tsr_status tsr_read_nifti(const uint8_t *head, size_t size, bool apart, struct tsr_nifti *nifti,
+                               struct tsr_error *error)
 {
     bool big_endian = false;
     const struct layout *const l = layout_of(head, size, &big_endian);
@@ -157,7 +159,7 @@ enum tsr_status tsr_read_nifti(const uint8_t *head, size_t size, struct tsr_nift
     struct tsr_image *const image = &nifti->image;
     const unsigned number = (unsigned)get(head + l->datatype, 2, big_endian);
     const struct datatype *const type = find_datatype(number);
-    TSR_TRY(read_dimensions(l, head, big_endian, image, error));
+    TSR_TRY(read_dimensions(l, head, big_endian, apart, image, error));
     const bool is_single = l->bytes == TSR_NIFTI1_BYTES;
     const uint64_t offset = get(head + l->offset, is_single ? 4 : 8, big_endian);
     nifti->first = is_single ? whole_of_single((uint32_t)offset) : offset;

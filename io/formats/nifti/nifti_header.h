@@ -17,9 +17,11 @@ struct tsr_nifti {
 /* Whether a file that begins with these bytes has header and samples in one file (.nii). */
 bool tsr_is_nifti(const uint8_t *head, size_t size);
 
-/* Reads a header, of which tsr_is_nifti holds. Errors: TSR_ERROR_CORRUPT (its samples cannot be coded, or it is not
- * valid; the text says why, as half a sentence about the file), after which nifti->end is valid, too. */
-enum tsr_status tsr_read_nifti(const uint8_t *head, size_t size, struct tsr_nifti *nifti, struct tsr_error *error);
+/* Reads a header, of which tsr_is_nifti holds. apart: small slices are frames of their own, too. Errors:
+ * TSR_ERROR_CORRUPT (its samples cannot be coded, or it is not valid; the text says why, as half a sentence about the
+ * file), after which nifti->end is valid, too. */
+enum tsr_status tsr_read_nifti(const uint8_t *head, size_t size, bool apart, struct tsr_nifti *nifti,
+                               struct tsr_error *error);
 
 /* The header of a .tsr file; of values, as their bits. */
 void tsr_nifti_describe(const struct tsr_nifti *nifti, struct tsr_header *header);

@@ -12,9 +12,8 @@ static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_sour
     const uint8_t *head;
     struct tsr_nifti nifti;
     struct tsr_header header;
-    (void)options;
     TSR_TRY(tsr_input_hold(input, size, &head, error));
-    const enum tsr_status status = tsr_read_nifti(head, size, &nifti, error);
+    const enum tsr_status status = tsr_read_nifti(head, size, options->frames_apart, &nifti, error);
     if (nifti.end > file_size)
         tsr_input_note_damage(input, "it ends before its last sample: its header tells of %llu bytes, and it has %llu",
                               (unsigned long long)nifti.end, (unsigned long long)file_size);
@@ -35,7 +34,7 @@ static enum tsr_status measure_nifti(const uint8_t *head, size_t size, struct ts
                                      struct tsr_error *error)
 {
     struct tsr_nifti nifti;
-    TSR_TRY(tsr_read_nifti(head, size, &nifti, error));
+    TSR_TRY(tsr_read_nifti(head, size, false, &nifti, error));
     tsr_nifti_describe(&nifti, header);
     *end = nifti.first + tsr_frame_bits(&nifti.image) / 8 * nifti.image.frames;
     return TSR_OK;

@@ -7,6 +7,7 @@
 #include "app/library/flow.h"
 #include "app/library/loss/measure.h"
 #include "app/library/loss/range.h"
+#include "io/cipher/cipher.h"
 
 static struct tsr_image some_image(int bits, uint32_t columns, uint32_t rows, uint32_t frames)
 {
@@ -52,6 +53,14 @@ TEST(limits_of_the_size)
     assert_int_equal(tsr_size_limit(&wanted, 1000), 333);
     wanted.target_value = 2500;
     assert_int_equal(tsr_size_limit(&wanted, (uint64_t)1 << 60), ((uint64_t)1 << 60) / 2500 * 1000 + 790);
+    wanted.target = TSR_TARGET_BYTES; /* what is encrypted has a head and tags besides */
+    wanted.key = (struct tsr_key *)(uintptr_t)1;
+    for (uint64_t bytes = 100; bytes < 100000; bytes += 333) {
+        wanted.target_value = bytes;
+        const uint64_t plain = tsr_size_limit(&wanted, 1000);
+        expect(tsr_sealed_size(plain) <= bytes && tsr_sealed_size(plain + 1) > bytes, "%llu bytes: %llu plain ones",
+               (unsigned long long)bytes, (unsigned long long)plain);
+    }
 }
 
 /* The same profile, a sample at a time. */
