@@ -28,6 +28,15 @@ run 0 "$TESSERA" decompress -q --region 5,5,50,40 rgb.png.tsr -o part.png
 run 0 "$TESSERA" info part.tsr
 grep -q '50 x 40, 1 frame, 3 components, 16 bits' "$out" || bad "another PNG: $(grep image "$out")"
 
+# Floating-point pixels of DICOM are numbers, as the file has them.
+cp "$DATA/dicom/samples/float.dcm" float.dcm && run 0 "$TESSERA" compress -q float.dcm
+run 0 "$TESSERA" info float.dcm.tsr
+grep -q 'floating-point' "$out" || bad "info does not tell of floating-point numbers: $(cat "$out")"
+run 0 "$TESSERA" decompress -q --region 0,0,9999,9999 float.dcm.tsr
+head -c 128 float.dcm.region.npy | grep -q "'descr': '<f4'" || bad "no floating-point numbers: $(head -c 128 float.dcm.region.npy)"
+first=$(($(grep -abo OF float.dcm | tail -n 1 | cut -d: -f1) + 8))
+cmp -i 128:$first -n $(($(wc -c <float.dcm.region.npy) - 128)) float.dcm.region.npy float.dcm || bad "other numbers than the file's"
+
 # Clipped, outside, and what cannot be.
 run 0 "$TESSERA" decompress -q --region 250,250,999,999 a.pgm.tsr -o corner.npy
 [ "$(wc -c <corner.npy)" -eq $((128 + 2 * 6 * 6)) ] || bad "a region is not clipped"

@@ -10,6 +10,7 @@
 #include "jpeg_2000.h"
 #include "unit_source.h"
 #include "io/formats/format.h"
+#include "io/formats/values.h"
 #include "io/recipe/prove.h"
 #include "io/nodes/deflate/deflate.h"
 
@@ -208,6 +209,21 @@ static enum tsr_status describe_native(struct tsr_input *samples, bool is_inflat
     return tsr_check_coded_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;
 }
 
+/* Float and Double Float Pixel Data are values (VALUES.md), for which samples stand. */
+static enum tsr_status find_floats(struct tsr_input *samples, const struct tsr_dicom_element *pixels,
+                                   struct tsr_header *header, struct tsr_error *error)
+{
+    struct tsr_image image = header->image;
+    const uint8_t bits = pixels->tag == TSR_TAG_FLOAT_PIXELS ? 32 : 64;
+    if (pixels->tag == TSR_TAG_PIXEL_DATA) return TSR_OK;
+    image.components = (uint8_t)(image.components * image.bits_allocated / bits); /* 64 bits are four words here */
+    image.bits_allocated = image.bits_stored = bits;
+    image.high_bit = (uint8_t)(bits - 1);
+    image.is_float = true;
+    const enum tsr_status status = tsr_find_values(samples, header, &image, pixels->value, error);
+    return status == TSR_DECLINED ? TSR_ERROR_CORRUPT : status;
+}
+
 /* Makes a source of a native data set, whose samples are in the input or, inflated, set already. */
 static enum tsr_status set_native(struct dicom_source *s, const struct header *found, bool may_lose,
                                   struct tsr_error *error)
@@ -218,6 +234,7 @@ static enum tsr_status set_native(struct dicom_source *s, const struct header *f
     struct tsr_dicom_native native = {NULL, 0};
     TSR_TRY(tell_windows(found, &source->windows, error));
     TSR_TRY(describe_native(samples, is_inflated, found, &source->header, &native, error));
+    if (!is_inflated) TSR_TRY(find_floats(samples, &found->scan.pixels, &source->header, error));
     if (!is_inflated) { /* what is inflated has claimed */
         struct tsr_need need = tsr_splice_need(&source->header, found->scan.pixels.value, tsr_input_size(samples));
         need.opening = need.held = header_memory(&found->scan, may_lose);
