@@ -43,7 +43,7 @@ fetch() { # MACHINE DEBIAN
     chmod +x "$work/$1/bin/$language"
   done
   "$work/$1/bin/cc" -O2 -fPIC -c "$root/tests/wheels/streams.c" -o "$work/$1/bin/streams.o"
-  sh "$root/tests/machines/root.sh" --alone "$2" "$work/$1/root" libxxhash-dev libzstd-dev libjpeg62-turbo-dev libopenjp2-7-dev ||
+  sh "$root/tests/machines/root.sh" --alone "$2" "$work/$1/root" libxxhash-dev libzstd-dev libsodium-dev libjpeg62-turbo-dev libopenjp2-7-dev ||
     skip "no libraries of $2"
   find "$work/$1/root" -name '*.so' -exec rm {} +
 }
