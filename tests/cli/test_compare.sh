@@ -61,8 +61,8 @@ if [ -x "$BIN/tessera-rivals" ]; then
     grep -q "^Bytes of others beside Tessera's: with + it needs more" "$WORK/answer" &&
         grep -q '^ at equal quality, 40 dB and an SSIM of 0.99 as --quality visually-lossless:' "$WORK/answer" &&
         grep -q '^ without loss:' "$WORK/answer" || bad "no answer: $(head -n 6 "$out")"
-    png=$(sed -n 's/^  PNG  *[0-9]*  *[0-9]*  *[0-9.]*  *\([-+0-9.]*\) %.*/\1/p' "$out")
-    grep -q "PNG $png %" "$WORK/answer" || bad "the answer has another figure of PNG than $png: $(cat "$WORK/answer")"
+    needs=$(sed -n 's/^  PNG  *[0-9]*  *[0-9]*  *[0-9.]*  *\([-+0-9.]*\) %.*/\1/p' "$out")
+    grep -q "PNG $needs %" "$WORK/answer" || bad "the answer has another figure of PNG than $needs: $(cat "$WORK/answer")"
     tr -d '\n' <t.html | grep -o '<dl class="answer">.*</dl>' | sed 's/<\/dl>.*//' >"$WORK/answer.html"
     for rate in $(grep -o '[-+][0-9.]* %' "$WORK/answer" | tr -d ' %'); do
         grep -q ">$(on_page "$rate")$nbsp%<" "$WORK/answer.html" || bad "the answer's $rate % is not in that of the page: $(cat "$WORK/answer.html")"
