@@ -24,8 +24,18 @@ grep -q '"outcome":"failed"' lines.json && bad "a codec failed: $(grep -o '"code
 for codec in tessera-1 tessera-9 png; do
     [ "$(grep -c "^[0-9]*,$codec,,\"done\"" t.csv)" -eq 3 ] || bad "$codec: $(grep -c "^[0-9]*,$codec,,\"done\"" t.csv) cells"
 done
-"$tsr" compare -r set >"$out" 2>"$err" || bad "compare: $(cat "$err")"
+run 0 "$tsr" compare -r set --html t2.html --progress json -T 1
 grep -q '^4 files, .* as .tsr files .* less; 4 come back as the same file' "$out" && grep -q '^  Tessera -5  *3 ' "$out" || bad "the table: $(cat "$out")"
+
+# --- The progress tells of shares of the whole work, and of the time only when as much is done as one image takes; and of the page's
+# pictures, which come last.
+awk -F'"share":' '/"what":"files"/ { split($2, s, ","); if (s[1] + 0 < last) bad = 1; last = s[1] + 0
+        if (s[1] < 0.25 && $0 !~ /"left_s":null/) early = 1; if ($0 ~ /"files":4,/) whole = s[1] }
+    END { exit bad || early || whole < 0.999 || whole > 1.001 }' "$err" || bad "shares of the progress: $(cut -c 1-400 "$err" | head -n 20)"
+grep -q '"what":"pictures of the page"' "$err" || bad "nothing is said of the pictures: $(tail -n 3 "$err")"
+[ "$(grep -c '^tessera: compare: 4 files, by all codecs and settings: about [0-9.]* [a-z]* on an idle machine$' "$err")" = 1 ] && head -n 1 "$err" | grep -q 'about' ||
+    [ ! -x "$BIN/tessera-rivals" ] || bad "the time is not told before it starts: $(head -n 3 "$err")"
+rm t2.html
 
 # --- One convention: what other codecs take against Tessera, on the terminal as on the page. With + it is more.
 nbsp=$(printf '\302\240') minus=$(printf '\342\210\222')
@@ -51,8 +61,8 @@ if [ -x "$BIN/tessera-rivals" ]; then
     grep -q "^Bytes of others beside Tessera's: with + it needs more" "$WORK/answer" &&
         grep -q '^ at equal quality, 40 dB and an SSIM of 0.99 as --quality visually-lossless:' "$WORK/answer" &&
         grep -q '^ without loss:' "$WORK/answer" || bad "no answer: $(head -n 6 "$out")"
-    png=$(sed -n 's/^  PNG  *[0-9]*  *[0-9]*  *[0-9.]*  *\([-+0-9.]*\) %.*/\1/p' "$out")
-    grep -q "PNG $png %" "$WORK/answer" || bad "the answer has another figure of PNG than $png: $(cat "$WORK/answer")"
+    needs=$(sed -n 's/^  PNG  *[0-9]*  *[0-9]*  *[0-9.]*  *\([-+0-9.]*\) %.*/\1/p' "$out")
+    grep -q "PNG $needs %" "$WORK/answer" || bad "the answer has another figure of PNG than $needs: $(cat "$WORK/answer")"
     tr -d '\n' <t.html | grep -o '<dl class="answer">.*</dl>' | sed 's/<\/dl>.*//' >"$WORK/answer.html"
     for rate in $(grep -o '[-+][0-9.]* %' "$WORK/answer" | tr -d ' %'); do
         grep -q ">$(on_page "$rate")$nbsp%<" "$WORK/answer.html" || bad "the answer's $rate % is not in that of the page: $(cat "$WORK/answer.html")"
@@ -123,23 +133,14 @@ if [ -x "$BIN/tessera-rivals" ]; then
     rm -f w.*
 fi
 
-# --- The progress tells of shares of the whole work, and of the time only when as much is done as one image takes; and of the page's
-# pictures, which come last.
-run 0 "$tsr" compare -r set --html t2.html --progress json -T 1
-awk -F'"share":' '/"what":"files"/ { split($2, s, ","); if (s[1] + 0 < last) bad = 1; last = s[1] + 0
-        if (s[1] < 0.25 && $0 !~ /"left_s":null/) early = 1; if ($0 ~ /"files":4,/) whole = s[1] }
-    END { exit bad || early || whole < 0.999 || whole > 1.001 }' "$err" || bad "shares of the progress: $(cut -c 1-400 "$err" | head -n 20)"
-grep -q '"what":"pictures of the page"' "$err" || bad "nothing is said of the pictures: $(tail -n 3 "$err")"
-[ "$(grep -c '^tessera: compare: 4 files, by all codecs and settings: about [0-9.]* [a-z]* on an idle machine$' "$err")" = 1 ] && head -n 1 "$err" | grep -q 'about' ||
-    [ ! -x "$BIN/tessera-rivals" ] || bad "the time is not told before it starts: $(head -n 3 "$err")"
 run 0 "$tsr" compare -q "$text" && [ ! -s "$err" ] || bad "--quiet tells of the time: $(cat "$err")"
-rm t2.html
 
 # --- Pages: their own are replaced, other files are not; nothing stays after a failure.
-run 0 "$tsr" compare set/landscape_grey_8bit.pgm --html t.html --csv t.csv
+{ printf 'P5\n40 30\n255\n' && tail -c 1200 "$grey"; } >small.pgm
+run 0 "$tsr" compare small.pgm --html t.html --csv t.csv
 # A disk that is full for an output is that, and no failure of an image.
 for output in html csv; do
-    sh -c "trap '' XFSZ; ulimit -f 1; exec '$tsr' compare set/landscape_grey_8bit.pgm --$output full.$output" >/dev/null 2>"$err"
+    sh -c "trap '' XFSZ; ulimit -f 1; exec '$tsr' compare small.pgm --$output full.$output" >/dev/null 2>"$err"
     [ $? -eq 40 ] || bad "--$output on a full disk: $(cat "$err")"
     grep -q "cannot write full.$output: File too large" "$err" || bad "not said of --$output: $(cat "$err")"
     [ ! -f full.$output ] || bad "a cut full.$output is there"
@@ -155,7 +156,7 @@ refuses 40 'cannot write nowhere/t.html.part' "$tsr" compare x --html nowhere/t.
 rm -f x other.html made.tsr
 
 # --- A sample: of each modality and size, the same for the same seed.
-mkdir many && for i in 1 2 3 4 5 6 7 8; do cp "$text" many/t$i; cp "$DATA/pnm/ramp_16bit.pgm" many/p$i; done && cp "$dicom" many/d
+mkdir many && for i in 1 2 3 4 5 6 7 8; do cp "$text" many/t$i; cp small.pgm many/p$i; done && cp "$DATA/dicom/forms/big_8bit_bytes.dcm" many/d
 for seed in 1 1 2; do
     run 0 "$tsr" compare -r many --sample 4 --seed $seed --identify --json
     fields file | grep -v absent | sort >>"$WORK/sample.$seed"
@@ -167,7 +168,7 @@ refuses 2 "wants a number, as 60, or a percentage, as 5%, not 'x'" "$tsr" compar
 rm -rf many
 
 # --- Rivals that crash, hang, lie or eat memory cost their cell, nothing else.
-if TESSERA_RIVALS_FAKE=1 TESSERA_RIVALS_SECONDS=20 run 0 "$tsr" compare --json --memory 1G "$DATA/pnm/ramp_16bit.pgm"; then
+if TESSERA_RIVALS_FAKE=1 TESSERA_RIVALS_SECONDS=10 run 0 "$tsr" compare --json --memory 1G small.pgm; then
     cp "$out" fakes.json
     for fake in crash hang memory wrong garbage; do
         grep -o "\"codec\":\"fake-$fake\"[^}]*" fakes.json | grep -q '"outcome":"failed"' || bad "fake-$fake: $(grep -o "\"codec\":\"fake-$fake\"[^}]*" fakes.json)"

@@ -10,12 +10,13 @@ comes_back()
     fields file output status reason >files
     run 0 "$TESSERA" test -rq coded
     run 0 "$TESSERA" decompress -rq coded -o restored
-    anew=0
+    anew=0 number=0
     while IFS=$tab read -r file coded status reason; do
-        name=${coded#coded/} && name=${name%.tsr}
+        name=${coded#coded/} && name=${name%.tsr} number=$((number + 1))
+        cmp -s "$file" "restored/$name" || anew=$((anew + 1))
+        [ $((number % ${TSR_TEST_SMALL:-1})) -eq 0 ] || continue # where tests are slow, one file of so many
         "$BIN/tsr_reference" "$coded" theirs && cmp theirs "restored/$name" || bad "$*: the reference decoder restores another $name"
         cmp -s "$file" "restored/$name" && continue
-        anew=$((anew + 1))
         case $name$* in
         damaged/* | *--qp*) ;; # libpng does not read it; it has other pixels
         *) "$BIN/tsr_same_png" "$file" "restored/$name" || bad "$*: $name has other pixels or chunks" ;;

@@ -51,7 +51,7 @@ lines 75 "$TESSERA" compress --json -r -f void set -o made
 lines 22 "$TESSERA" compress --json --series void.tsr -r void
 lines 75 "$TESSERA" summary --json "$WORK/lines.$number.json"
 cp made/empty.tsr set && lines 0 "$TESSERA" compress --json -r -f set -o made && rm set/empty.tsr
-lines 0 "$TESSERA" compare --json -r set
+lines 0 "$TESSERA" compare --json -r set --exclude '*.ppm' --exclude 'landscape_grey*' # their like are left
 cp -R set gone
 lines 0 "$TESSERA" compress --json -r --rm gone -o gone_made
 for i in 1 2; do lines 0 "$TESSERA" compress --json -r --shard $i/2 set -o shards; done

@@ -42,10 +42,11 @@ for options in '--qp 20' '--psnr 45' '--max-error 1' '--qp 0 -9'; do
         export TESSERA_FAULT=estimate_low
         code tried $options --allow-lossy
         export TESSERA_FAULT=estimate_doubt
-        code doubted $options --allow-lossy
+        case $options in --qp*) code doubted $options --allow-lossy ;; esac # the choice is the same with a target
         unset PROGRAM_OF_SET TESSERA_FAULT
     }
     for kind in tried doubted; do
+        [ -d $kind ] || continue
         judge $kind >complaints
         [ -s complaints ] && bad "$options, all are $kind: $(cat complaints)"
     done
@@ -106,14 +107,13 @@ for options in '--qp 10' '--max-error 2'; do
     # shellcheck disable=SC2086
     {
         run 0 "$TESSERA" compress -r -q --verify none --allow-lossy -T 1 $options set -o t1
-        run 0 "$TESSERA" compress -r -q --verify none --allow-lossy -T 5 $options set -o t5
-        TESSERA_ISA=plain run 0 "$TESSERA" compress -r -q --verify none --allow-lossy $options set -o plain
+        TESSERA_ISA=plain run 0 "$TESSERA" compress -r -q --verify none --allow-lossy -T 5 $options set -o plain
         TESSERA_ISA=avx2 run 0 "$TESSERA" compress -r -q --verify none --allow-lossy --memory 250M -T 2 $options set -o avx2
     }
-    for other in t5 plain avx2; do
+    for other in plain avx2; do
         diff -r t1 $other || bad "$options: other bytes: $other"
     done
-    rm -rf t1 t5 plain avx2
+    rm -rf t1 plain avx2
 done
 
 # --size is a promise: lossless is written only where it fits.

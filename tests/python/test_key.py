@@ -72,7 +72,7 @@ class TestKey(Case):
 
 
 class TestNoKey(Case):
-    """A library without libsodium, as in the wheel, says so."""
+    """A library without libsodium says so."""
 
     def test_says_so(self) -> None:
         with self.assertRaises(TesseraError) as caught:

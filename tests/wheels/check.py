@@ -11,7 +11,7 @@ from pathlib import Path
 
 NEEDED = ["tessera/__init__.py", "tessera/py.typed", "tessera/dask.py", "tessera/adapters/napari.yaml", "tessera/lib/libtessera.so",
           "tessera/lib/tessera/tessera-dicom.so"]
-LICENCES = {"LICENSE": "MIT", "xxhash.txt": "BSD-2-Clause", "zstd.txt": "BSD-3-Clause", "openjpeg.txt": "BSD-2-Clause",
+LICENCES = {"LICENSE": "MIT", "xxhash.txt": "BSD-2-Clause", "zstd.txt": "BSD-3-Clause", "libsodium.txt": "ISC", "openjpeg.txt": "BSD-2-Clause",
             "libjpeg-turbo.txt": "IJG AND BSD-3-Clause AND Zlib", "libcxx.txt": "Apache-2.0 WITH LLVM-exception", "zig.txt": "MIT"}
 #: glibc's libraries, of all versions.
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
@@ -118,6 +118,7 @@ def check_library(name: str, elf: Elf, machine: str, glibc: str) -> None:
     if name.endswith("libtessera.so"):
         for symbol in ("memcpy", "memset", "memmove"):  # OpenJPEG, in the module, asks for others of zig's functions
             check(symbol in wanted, f"{name} has a {symbol} of its own, which is slow")
+        check(b", libsodium " in elf.data, f"{name} cannot encrypt")
         check(any(symbol.endswith("_chk") and symbol != "__stack_chk_fail" for symbol in wanted), f"{name} has no checked calls")
         if machine == "x86_64":
             forms = {"AVX-512": len(EVEX.findall(elf.code())), "AVX2": len(VEX.findall(elf.code()))}
@@ -180,6 +181,7 @@ FAULTS = [
     ("no RELRO", "tessera-dicom.so", struct.pack("<I", PT_GNU_RELRO), struct.pack("<I", 0x6474E559)),
     ("a stack that can be run", "tessera-dicom.so", struct.pack("<II", PT_GNU_STACK, 6), struct.pack("<II", PT_GNU_STACK, 7)),
     ("another machine's", "tessera-dicom.so", struct.pack("<HH", 3, 62), struct.pack("<HH", 3, 183)),
+    ("no encryption", "libtessera.so", b", libsodium ", b", libsodiom "),
     ("a licence less", "zstd.txt", b"BSD-3-Clause\n", b"BSD-9-Clause\n"),
     ("a part that is not inside", "sbom.spdx", b"STATIC_LINK SPDXRef-zstd", b"DYNAMIC_LINK SPDXRef-zstd"),
     ("a part's other licence", "sbom.spdx", b"BSD-2-Clause\n", b"BSD-9-Clause\n"),

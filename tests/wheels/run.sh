@@ -38,12 +38,14 @@ fi
 fetch() { # MACHINE DEBIAN
   mkdir -p "$work/$1/bin"
   for language in cc c++; do
+    # CMake links a program to learn which compiler it has, for which zig would compile all of libc++: an object tells as much.
     # shellcheck disable=SC2016 # the script's own variables
-    printf '#!/bin/sh\n# ziglang %s\nexec "$TSR_ZIG" %s -target %s-linux-gnu.%s "$@"\n' "$zig" "$language" "$1" "$glibc" >"$work/$1/bin/$language"
+    printf '#!/bin/sh\n# ziglang %s\ncase $* in *CMakeCXXCompilerId.cpp) set -- -c "$@" ;; esac\nexec "$TSR_ZIG" %s -target %s-linux-gnu.%s "$@"\n' \
+      "$zig" "$language" "$1" "$glibc" >"$work/$1/bin/$language"
     chmod +x "$work/$1/bin/$language"
   done
   "$work/$1/bin/cc" -O2 -fPIC -c "$root/tests/wheels/streams.c" -o "$work/$1/bin/streams.o"
-  sh "$root/tests/machines/root.sh" --alone "$2" "$work/$1/root" libxxhash-dev libzstd-dev libjpeg62-turbo-dev libopenjp2-7-dev ||
+  sh "$root/tests/machines/root.sh" --alone "$2" "$work/$1/root" libxxhash-dev libzstd-dev libsodium-dev libjpeg62-turbo-dev libopenjp2-7-dev ||
     skip "no libraries of $2"
   find "$work/$1/root" -name '*.so' -exec rm {} +
 }
@@ -74,6 +76,8 @@ for machine in $machines; do
   echo "$machine: made in $(($(date +%s) - began)) s"
 done
 wheel=$(ls "$out"/tessera_codec-*_x86_64.whl)
+"$python" "$root/tests/wheels/check.py" --self-test "$wheel" x86_64 "$glibc" >"$work/faults" || { cat "$work/faults"; exit 1; }
+echo "$(grep -c '^seen: ' "$work/faults") planted faults of a wheel are seen"
 
 # In a clean environment, numpy is the one package that comes with it.
 "$python" -m venv "$work/clean"

@@ -14,6 +14,8 @@ FILES = ["dicom/ct/slice_01.dcm", "dicom/forms", "pnm", "png", "nifti"]
 WAYS = [({"effort": 1}, ["-1"]), ({"effort": 5}, []), ({"effort": 7}, ["-7"]), ({"max_error": 2, "allow_lossy": True}, ["--max-error", "2", "--allow-lossy"]),
         ({"qp": 24, "allow_lossy": True}, ["--qp", "24", "--allow-lossy"])]
 BYTES_LIMIT = 60_000
+LOCKED = FILES[0]
+KEY = bytes(range(32))
 
 
 def inputs(data: Path) -> list:
@@ -35,6 +37,9 @@ def expect(data: Path, program: str, folder: Path) -> None:
             out = folder / name_of(data, path, way)
             out.unlink(missing_ok=True)
             subprocess.run([program, "compress", "-q", "--engine", "cpu", *words, path, "-o", out], check=False, stderr=subprocess.DEVNULL)
+    key = folder / "key"
+    key.write_bytes(KEY)
+    subprocess.run([program, "compress", "-q", "-f", "--encrypt", key, data / LOCKED, "-o", folder / "locked.tsr"], check=True)
 
 
 def compare(data: Path, folder: Path) -> int:
@@ -54,6 +59,21 @@ def compare(data: Path, folder: Path) -> int:
                 assert tessera.decompress(made) == path.read_bytes(), path
             count += 1
     return count
+
+
+def try_key(data: Path, folder: Path) -> None:
+    """A salt is random, so encrypted files are compared by what comes back: of the program's, and of the library's own."""
+    import tessera
+
+    plain, key = (data / LOCKED).read_bytes(), tessera.Key(KEY)
+    for locked in ((folder / "locked.tsr").read_bytes(), tessera.compress(data / LOCKED, key=key)):
+        assert tessera.decompress(locked, key=key) == plain, "an encrypted file comes back changed"
+        try:
+            tessera.decompress(locked)
+        except tessera.TesseraError as error:
+            assert error.status == tessera.Status.KEY, error
+        else:
+            raise AssertionError("an encrypted file is read without its key")
 
 
 def try_package() -> None:
@@ -81,6 +101,7 @@ def main() -> None:
     import tessera
 
     try_package()
+    try_key(Path(sys.argv[1]), Path(sys.argv[2]))
     count = compare(Path(sys.argv[1]), Path(sys.argv[2]))
     assert count >= 30, count
     print(f"Python {sys.version.split()[0]}, numpy {numpy.__version__}, {os.uname().machine}, {os.environ.get('TESSERA_ISA', 'best ISA')}: "

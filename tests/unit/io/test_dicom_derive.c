@@ -582,6 +582,7 @@ static void change_bits(void *context, const struct tsr_dicom_element *e, bool i
     for (size_t at = e->start; at < e->end; at++) {
         if (at >= e->start + 4 && at < e->value) continue; /* VR and length */
         for (int bit = 0; bit < 8; bit++) {
+            if (skip_case()) continue;
             bytes[at] ^= (uint8_t)(1 << bit);
             expect_noticed(c, c->derived.d.all, e, at < e->value ? "its tag" : "its value");
             bytes[at] ^= (uint8_t)(1 << bit);
@@ -647,7 +648,7 @@ TEST(other_changes_are_noticed)
         assert_int_equal(compare(&c.original, false, c.derived.d.all, &error), TSR_OK);
         visit_header(&c.derived, change_bits, &c);
         visit_header(&c.derived, change_elements, &c);
-        assert_true(c.changes > 4000);
+        assert_true(c.changes > 4000 || getenv("TSR_TEST_SMALL"));
         assert_int_equal(compare(&c.original, false, c.derived.d.all, &error), TSR_OK);
         free_header(&c.original);
         free_header(&c.derived);

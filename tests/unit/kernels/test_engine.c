@@ -464,6 +464,7 @@ TEST(efforts_of_small_images)
         for (size_t c = 0; c < COUNT_OF(coders); c++)
             for (uint32_t side = 1; side <= 40; side++, n++) {
                 static const int components[] = {1, 3, 1, 4, 1, 2};
+                if (skip_case()) continue;
                 const uint32_t other = n % 3 == 0 ? 1 : (uint32_t)rng_between(&r, 1, 40),
                                range = ranges[rng_below(&r, COUNT_OF(ranges))];
                 const struct tsr_image image =
@@ -797,6 +798,7 @@ TEST(sparse_frames)
     struct rng r = {70};
     int sparse = 0;
     for (int n = 0; n < 40; n++) {
+        if (skip_case()) continue;
         struct tsr_image image = {.columns = sides[n % 5], .rows = sides[n / 5 % 5], .frames = 1};
         image.components = n % 4 == 3 ? 3 : 1;
         image.bits_allocated = image.bits_stored = (uint8_t)(n % 8 == 5 ? 32 : n % 2 ? 8 : 16);
@@ -822,7 +824,7 @@ TEST(sparse_frames)
         }
         free(raster);
     }
-    assert_true(sparse > 200);
+    assert_true(sparse > 200 || getenv("TSR_TEST_SMALL"));
 }
 
 /* ---- Corrupt payloads ------------------------------------------------------------------------------------------ */
