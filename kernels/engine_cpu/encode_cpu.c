@@ -344,7 +344,7 @@ static void begin_plane(struct tsr_pool *pool, const struct tsr_image *image, co
     struct tsr_plane_model *plane = &space->model->plane[p];
     plane->offset = space->offsets[p];
     plane->path = coding->path;
-    plane->coder = coding->coder;
+    plane->coder = tsr_plane_coder(coding, image, p);
     const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, space->model->colour, p);
     tsr_take_plan(plane, &plan);
     tsr_choose_plane_range(pool, image, space->planes, p, !plane->lossy, plane, space->range);
