@@ -71,7 +71,7 @@ struct tsr_device_codes {
 
 /* A batch. Strides in elements; pointers are the device's. */
 struct tsr_predict_batch {
-    struct tsr_cuda_batch b; /* samples are values until tsr_predict_indices, then x */
+    struct tsr_cuda_batch b;         /* samples are values until tsr_predict_indices, then x */
     uint32_t rans_components;        /* a bit each: their planes are coded by rANS */
     bool huffman;                    /* others are there, whose planes are coded by Huffman codes */
     int32_t period, cuts_period;     /* as tsr_context_plan has them */

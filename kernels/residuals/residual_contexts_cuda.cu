@@ -348,7 +348,8 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
     const uint32_t across = p.residual[at.plane].intensity_cuts + 1u;
     const int32_t period = tsr_lane_period(at.tile.width, p.lanes);
     uint32_t *const codes = p.code + (size_t)at.number * p.tile_places;
-    tsr_device_row *const row_at = tsr_is_rans(&p, at.plane) ? NULL : p.rows + (size_t)at.number * (size_t)p.b.shape.tile_height;
+    tsr_device_row *const row_at =
+        tsr_is_rans(&p, at.plane) ? NULL : p.rows + (size_t)at.number * (size_t)p.b.shape.tile_height;
     row_sums sums = {0, 0, 0, 0};
     const auto cut_of = [&](int32_t y) { return period - TSR_LANE_DELAY * (y & (p.lanes - 1)); };
     walk_band<false, ANCHORED>(

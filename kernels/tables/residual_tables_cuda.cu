@@ -249,10 +249,10 @@ int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t strea
     TSR_CUDA_TRY(merge_sets(*batch, stream));
     const unsigned planes = batch->b.shape.planes;
     if (batch->huffman)
-        TSR_CUDA_TRY(batch->launch.length_warps == CODE_WARPS
-                         ? tsr_launch(k_huffman<CODE_WARPS>, planes, CODE_WARPS * TSR_WARP, 0, stream, *batch)
-                         : tsr_launch(k_huffman<MOST_CODE_WARPS>, planes, MOST_CODE_WARPS * TSR_WARP, 0, stream,
-                                      *batch));
+        TSR_CUDA_TRY(
+            batch->launch.length_warps == CODE_WARPS
+                ? tsr_launch(k_huffman<CODE_WARPS>, planes, CODE_WARPS * TSR_WARP, 0, stream, *batch)
+                : tsr_launch(k_huffman<MOST_CODE_WARPS>, planes, MOST_CODE_WARPS * TSR_WARP, 0, stream, *batch));
     if (!batch->rans_components) return cudaSuccess;
     const unsigned blocks = (TSR_MODEL_TABLES + RANS_TABLES - 1) / RANS_TABLES;
     return tsr_launch(k_rans, planes * blocks, TSR_WARP, 0, stream, *batch, blocks);

@@ -30,7 +30,7 @@ TEST(ranges)
         memset(&model, 0, sizeof model);
         model.offset = offset;
         const bool may_pack = n % 5 != 0;
-        tsr_choose_range(plane, COLUMNS, ROWS, may_pack, &model, &work);
+        tsr_choose_range(plane, COLUMNS, ROWS, may_pack ? TSR_PACK_IF_IT_PAYS : TSR_PACK_NOTHING, &model, &work);
         uint32_t low = 65535, high = 0, different = 0;
         memset(used, 0, sizeof used);
         for (size_t i = 0; i < COUNT; i++) {
@@ -64,14 +64,14 @@ TEST(packing_where_it_pays)
     struct tsr_plane_model model = {0};
     model.offset = offset;
     fill(&r, plane, 100, 32, 100);
-    tsr_choose_range(plane, COLUMNS, ROWS, true, &model, &work);
+    tsr_choose_range(plane, COLUMNS, ROWS, TSR_PACK_IF_IT_PAYS, &model, &work);
     assert_true(model.packed);
     assert_int_equal(model.range, 100);
     fill(&r, plane, 100, 1, 100);
-    tsr_choose_range(plane, COLUMNS, ROWS, true, &model, &work);
+    tsr_choose_range(plane, COLUMNS, ROWS, TSR_PACK_IF_IT_PAYS, &model, &work);
     assert_false(model.packed);
     memset(plane, 7, sizeof plane);
-    tsr_choose_range(plane, COLUMNS, ROWS, true, &model, &work);
+    tsr_choose_range(plane, COLUMNS, ROWS, TSR_PACK_IF_IT_PAYS, &model, &work);
     assert_int_equal(model.span, 1);
     assert_int_equal(model.range, 1);
     assert_int_equal(model.minimum, 0x0707);
