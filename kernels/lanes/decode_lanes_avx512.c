@@ -478,7 +478,7 @@ TSR_AVX512_INLINE void add_earlier(struct step_inputs *in, int first, int32_t ad
 {
     __m512i of[4], two[4];
     for (int i = 0; i < 4; i++) {
-        of[i] = _mm512_castsi128_si512(_mm_load_si128((const void *)added[first + i]));
+        of[i] = _mm512_zextsi128_si512(_mm_load_si128((const void *)added[first + i]));
         of[i] = _mm512_inserti32x4(of[i], _mm_load_si128((const void *)added[first + i + 4]), 1);
         of[i] = _mm512_inserti32x4(of[i], _mm_load_si128((const void *)added[first + i + 8]), 2);
         of[i] = _mm512_inserti32x4(of[i], _mm_load_si128((const void *)added[first + i + 12]), 3);
