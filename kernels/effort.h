@@ -64,6 +64,15 @@ static inline bool tsr_tries_anchors(struct tsr_effort_plan effort, const struct
     return effort.anchors && image->components >= 3;
 }
 
+/* The coder of plane p by path P: rANS in the last plane of colours where others are of Huffman codes. Its residuals
+ * are the most even, and Huffman codes of them take 2 to 4.5 % more than their entropy (tests/bench/decisions/071). */
+static inline enum tsr_coder tsr_plane_coder(const struct tsr_coding *coding, const struct tsr_image *image, int p)
+{
+    const bool is_mixed = coding->path == TSR_PATH_PREDICT && coding->coder == TSR_CODER_HUFFMAN &&
+                          tsr_tries_anchors(tsr_effort_plan(coding->effort), image);
+    return is_mixed && p == 2 ? TSR_CODER_RANS : coding->coder;
+}
+
 /* Are frames tried as drawn ones that may be? tsr_may_be_drawn (kernels/drawn) says which. */
 static inline bool tsr_tries_drawn(const struct tsr_coding *coding)
 {

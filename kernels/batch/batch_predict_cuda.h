@@ -71,8 +71,9 @@ struct tsr_device_codes {
 
 /* A batch. Strides in elements; pointers are the device's. */
 struct tsr_predict_batch {
-    struct tsr_cuda_batch b; /* samples are values until tsr_predict_indices, then x */
-    bool rans;
+    struct tsr_cuda_batch b;         /* samples are values until tsr_predict_indices, then x */
+    uint32_t rans_components;        /* a bit each: their planes are coded by rANS */
+    bool huffman;                    /* others are there, whose planes are coded by Huffman codes */
     int32_t period, cuts_period;     /* as tsr_context_plan has them */
     bool tries_anchors;              /* there is a trial of all planes with linear predictors (FORMAT.md 7.10) */
     bool in_trial;                   /* not part of the layout: what counts below is counted for the trial */
@@ -117,6 +118,11 @@ struct tsr_predict_batch {
     struct tsr_residual_model *residual;                 /* by plane; a result */
     struct tsr_residual_model *anchored_residual;        /* by plane; of the trial */
 };
+
+TSR_HD bool tsr_is_rans(const struct tsr_predict_batch *p, uint32_t plane)
+{
+    return p->rans_components >> plane % p->b.shape.components & 1u;
+}
 
 /* Sets of counts: one a plane. Where planes try anchors, as many follow, of the planes with anchored residuals. */
 TSR_HD uint32_t tsr_predict_sets(const struct tsr_predict_batch *p)

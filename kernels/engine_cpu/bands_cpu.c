@@ -6,7 +6,6 @@
 
 #include "kernels/planes/colours_cpu.h"
 #include "kernels/planes/planes_cpu.h"
-#include "kernels/planes/ranges_cpu.h"
 
 enum { BANDS_A_THREAD = 4 };
 
@@ -191,12 +190,12 @@ static void mark_by_pool(void *context, const uint16_t *values, size_t count, ui
 }
 
 void tsr_choose_plane_range(struct tsr_pool *pool, const struct tsr_image *image, uint16_t *const *planes, int p,
-                            bool may_pack, struct tsr_plane_model *plane, struct tsr_range_work *range)
+                            enum tsr_packing packing, struct tsr_plane_model *plane, struct tsr_range_work *range)
 {
     struct band_work work = {.image = image, .planes = planes, .step = find_extremes, .number = p, .low = UINT16_MAX};
     run_bands(pool, &work);
     tsr_choose_packing(planes[p], image->columns, image->rows, (uint16_t)atomic_load(&work.low),
-                       (uint16_t)atomic_load(&work.high), may_pack, plane, range, mark_by_pool, pool);
+                       (uint16_t)atomic_load(&work.high), packing, plane, range, mark_by_pool, pool);
     work.step = apply_range;
     work.plane = plane;
     work.range = range;

@@ -3,6 +3,7 @@
 #define TSR_KERNELS_ENGINE_CPU_BANDS_CPU_H
 
 #include "entropy/frame_model.h"
+#include "kernels/planes/ranges_cpu.h"
 #include "kernels/pool/thread_pool.h"
 
 /* tsr_split_raster (planes_cpu.h). The raster of an image with planes in its raster, of one component, may be
@@ -17,7 +18,7 @@ void tsr_transform_colours(struct tsr_pool *pool, const struct tsr_image *image,
 /* tsr_choose_range (ranges_cpu.h) of plane p. */
 struct tsr_range_work;
 void tsr_choose_plane_range(struct tsr_pool *pool, const struct tsr_image *image, uint16_t *const *planes, int p,
-                            bool may_pack, struct tsr_plane_model *plane, struct tsr_range_work *range);
+                            enum tsr_packing packing, struct tsr_plane_model *plane, struct tsr_range_work *range);
 
 /* Decoded planes, which are used up, to a raster: ranges, colours, near-lossless samples, words. Of rows first to
  * end - 1, which are all rows if tsr_has_bands is false. */

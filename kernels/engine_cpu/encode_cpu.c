@@ -339,15 +339,18 @@ static void make_planes(struct tsr_pool *pool, const struct tsr_image *image, co
 
 /* Plane p, which is present: its coding and its range. */
 static void begin_plane(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
-                        struct tsr_encode_space *space, int p)
+                        struct tsr_encode_space *space, int p, bool tries_drawn)
 {
     struct tsr_plane_model *plane = &space->model->plane[p];
     plane->offset = space->offsets[p];
     plane->path = coding->path;
-    plane->coder = coding->coder;
+    plane->coder = tsr_plane_coder(coding, image, p);
     const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, space->model->colour, p);
     tsr_take_plan(plane, &plan);
-    tsr_choose_plane_range(pool, image, space->planes, p, !plane->lossy, plane, space->range);
+    const enum tsr_packing packing = plane->lossy  ? TSR_PACK_NOTHING
+                                     : tries_drawn ? TSR_PACK_GAPS
+                                                   : TSR_PACK_IF_IT_PAYS;
+    tsr_choose_plane_range(pool, image, space->planes, p, packing, plane, space->range);
 }
 
 /* The tiles of the base that predictors of plane p refer to. */
@@ -487,11 +490,11 @@ static void encode_frame(struct tsr_pool *pool, const struct tsr_image *image, c
     const bool tries_drawn = may_be_drawn && last < image->components;
     uint64_t drawn = UINT64_MAX;
     bool taken = false;
-    for (int p = 0; p <= last && tries_drawn; p++) begin_plane(pool, image, coding, &space, p);
+    for (int p = 0; p <= last && tries_drawn; p++) begin_plane(pool, image, coding, &space, p, true);
     if (tries_drawn) drawn = try_drawn(pool, image, coding, &space, job, &is_drawing, &taken);
     if (taken) return;
     for (int p = 0; p <= last; p++) {
-        if (model->plane[p].present && !tries_drawn) begin_plane(pool, image, coding, &space, p);
+        if (model->plane[p].present && !tries_drawn) begin_plane(pool, image, coding, &space, p, false);
         if (!tsr_is_coded(&model->plane[p])) continue;
         make_payloads(pool, image, coding, &space, p, job->take && p == last && !tries_drawn ? job : NULL, NULL);
     }

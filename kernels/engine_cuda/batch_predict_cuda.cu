@@ -28,7 +28,9 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     const uint64_t samples = (uint64_t)image->columns * image->rows;
     const struct tsr_effort_plan effort = tsr_frame_plan(coding->effort, image);
     p.launch = tsr_launch_policies[0];
-    p.rans = coding->coder == TSR_CODER_RANS;
+    for (uint32_t c = 0; c < image->components; c++)
+        p.rans_components |= (uint32_t)(tsr_plane_coder(coding, image, (int)c) == TSR_CODER_RANS) << c;
+    p.huffman = p.rans_components != (1u << image->components) - 1;
     p.plan_count = tsr_training_plans(effort, samples, p.plan);
     p.references = tsr_min(image->components - 1, TSR_REFERENCES_LIMIT);
     const struct tsr_context_plan contexts = tsr_context_plan(effort, coding->coder, samples);
@@ -98,10 +100,10 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     tsr_take_array(b.shared.index, base, used, planes * b.shape.values);
     if (b.shape.packs_colours) tsr_take_array(b.shared.colour_set, base, used, frames);
     tsr_take_array(p.code, base, used, places);
-    if (!p.rans) tsr_take_array(p.rows, base, used, tiles * (size_t)b.shape.tile_height);
+    if (p.huffman) tsr_take_array(p.rows, base, used, tiles * (size_t)b.shape.tile_height);
     tsr_take_array(p.words, base, used, tiles * p.tile_words);
     tsr_take_array(p.word_count, base, used, tiles);
-    if (p.rans) tsr_take_array(p.states, base, used, tiles * TSR_LANE_LIMIT);
+    if (p.rans_components) tsr_take_array(p.states, base, used, tiles * TSR_LANE_LIMIT);
     b.shared.payload_bytes = planes * tsr_cuda_plane_payload_bytes(&b) + TSR_SPARE_BYTES;
     tsr_take_array(b.shared.payloads, base, used, b.shared.payload_bytes);
     tsr_take_array(p.groups, base, used, tsr_predict_sets(&p));

@@ -99,7 +99,7 @@ void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number,
     plane->packed = state.packed != 0;
     plane->offset = offsets;
     plane->path = b.shape.coding.path;
-    plane->coder = b.shape.coding.coder;
+    plane->coder = tsr_plane_coder(&b.shape.coding, &b.shape.image, (int)(number % b.shape.components));
     tsr_take_plan(plane, &plan);
     if (plane->packed)
         for (uint32_t offset = 0, i = 0; offset < plane->span; offset++) {

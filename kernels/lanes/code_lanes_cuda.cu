@@ -29,7 +29,8 @@ struct lane_place {
     uint32_t group; /* the bits of the tile's lanes in a ballot, shifted down; rANS */
 };
 
-__device__ __forceinline__ lane_place place_lane(const tsr_predict_batch &p, uint32_t warp)
+/* rans: whose planes are meant; tiles of others are not there. */
+__device__ __forceinline__ lane_place place_lane(const tsr_predict_batch &p, uint32_t warp, bool rans)
 {
     lane_place at;
     const unsigned lane = threadIdx.x % TSR_WARP;
@@ -45,7 +46,7 @@ __device__ __forceinline__ lane_place place_lane(const tsr_predict_batch &p, uin
     at.width = tile.width;
     at.height = tile.height;
     at.period = tsr_lane_period(tile.width, at.lanes);
-    if (p.b.shared.plane[at.plane].range < 2) at.is_there = false;
+    if (p.b.shared.plane[at.plane].range < 2 || tsr_is_rans(&p, at.plane) != rans) at.is_there = false;
     return at;
 }
 
@@ -292,7 +293,7 @@ __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_bat
     const place_ring ring = ring_at(places_to_come);
     const uint32_t warp = blockIdx.x * WARPS + threadIdx.x / TSR_WARP;
     const int32_t segment = (int32_t)(warp % segments);
-    lane_place at = place_lane(p, warp / segments);
+    lane_place at = place_lane(p, warp / segments, false);
     const int32_t periods = periods_of(at), before = segment * each;
     if (before >= periods) at.is_there = false;
     const bool is_last = before + each >= periods;
@@ -354,7 +355,7 @@ __device__ __forceinline__ int32_t warp_ticks(const lane_place &at)
 /* Symbols to words and states with rANS, last tick first. */
 __global__ void __launch_bounds__(THREADS) k_rans_lanes(const tsr_predict_batch p)
 {
-    const lane_place at = place_lane(p, blockIdx.x * WARPS + threadIdx.x / TSR_WARP);
+    const lane_place at = place_lane(p, blockIdx.x * WARPS + threadIdx.x / TSR_WARP, true);
     const int32_t ticks = warp_ticks(at);
     const tsr_device_codes &codes = p.codes[at.plane];
     uint16_t *words = p.words + (size_t)(at.number + 1) * p.tile_words - 1; /* the last one */
@@ -429,11 +430,12 @@ struct fronts {
     uint32_t labels, states;
 };
 
-__device__ __forceinline__ fronts fronts_of(const tsr_predict_batch &p, uint32_t number, const tsr_tile &tile)
+__device__ __forceinline__ fronts fronts_of(const tsr_predict_batch &p, uint32_t number, uint32_t plane,
+                                            const tsr_tile &tile)
 {
     fronts f;
     f.labels = p.plan_count > 0 ? p.label_size[number] : 0u;
-    f.states = p.rans ? 4u * (uint32_t)tsr_min(p.lanes, tile.height) : 0u;
+    f.states = tsr_is_rans(&p, plane) ? 4u * (uint32_t)tsr_min(p.lanes, tile.height) : 0u;
     return f;
 }
 
@@ -447,9 +449,9 @@ __global__ void __launch_bounds__(TILE_THREADS) k_sizes(const tsr_predict_batch 
     if (range < 2) return;
     const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.shape.tiles).tile;
     const size_t raw = tsr_raw_tile_bytes(range, tile.width, tile.height);
-    const fronts f = fronts_of(p, number, tile);
+    const fronts f = fronts_of(p, number, plane, tile);
     const uint64_t words = p.word_count[number], coded = (uint64_t)f.labels + f.states + 2 * words;
-    const bool fits = f.labels != UINT32_MAX && coded <= coded_limit(p, plane, tile) && (p.rans || words > 0);
+    const bool fits = f.labels != UINT32_MAX && coded <= coded_limit(p, plane, tile) && (f.states || words > 0);
     p.b.shared.payload_size[number] = (uint32_t)(fits ? coded : raw);
 }
 
@@ -473,12 +475,12 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_predict
                 }));
         return;
     }
-    const fronts f = fronts_of(p, number, tile);
+    const fronts f = fronts_of(p, number, plane, tile);
     const uint32_t units = size / 2, labels = f.labels / 2, behind = labels + f.states / 2;
     const uint16_t *label = reinterpret_cast<const uint16_t *>(p.label_string + (size_t)number * p.label_bytes);
     const uint16_t *state = reinterpret_cast<const uint16_t *>(p.states + (size_t)number * TSR_LANE_LIMIT);
-    const uint16_t *words = p.words + (size_t)number * p.tile_words + (p.rans ? p.tile_words - (units - behind) : 0u);
-    if (behind == 0 && !p.rans) { /* only words: these and the payload begin at multiples of 16 bytes */
+    const uint16_t *words = p.words + (size_t)number * p.tile_words + (f.states ? p.tile_words - (units - behind) : 0u);
+    if (behind == 0) { /* only words: these and the payload begin at multiples of 16 bytes */
         const uint32_t whole = size / 16, *const pairs = reinterpret_cast<const uint32_t *>(words);
         const uint4 *const from = reinterpret_cast<const uint4 *>(words);
 #pragma unroll 4
@@ -500,7 +502,9 @@ int tsr_predict_lanes(const struct tsr_predict_batch *batch, cudaStream_t stream
 {
     const unsigned tiles = batch->b.shape.planes * batch->b.shape.tiles, each = (unsigned)(TSR_WARP / batch->lanes);
     const unsigned warps = (tiles + each - 1) / each;
-    if (batch->rans) return tsr_launch(k_rans_lanes, (warps + WARPS - 1) / WARPS, THREADS, 0, stream, *batch);
+    if (batch->rans_components)
+        TSR_CUDA_TRY(tsr_launch(k_rans_lanes, (warps + WARPS - 1) / WARPS, THREADS, 0, stream, *batch));
+    if (!batch->huffman) return cudaSuccess;
     const int32_t periods = segment_periods(*batch);
     const uint32_t rows = (uint32_t)(periods * batch->lanes),
                    segments = ((uint32_t)batch->b.shape.tile_height + rows - 1) / rows;

@@ -37,7 +37,7 @@ struct word_stream {
     uint32_t count, next;
 };
 
-enum { PAIRS_LIMIT = (TSR_TAPS_LIMIT + 1) / 2 };
+enum { PAIRS_LIMIT = (TSR_TAPS_LIMIT + 2) / 2 }; /* one pair may have one tap */
 
 /* The weights of one class, in the order in which the decoder uses them. */
 struct class_weights {
@@ -100,7 +100,7 @@ struct decoding {
     int shift, refill_bits;
     const uint8_t *label;
     struct word_stream stream;
-    int pairs;                         /* of the taps other than W, WW, WWW */
+    int pairs, own_pairs;              /* of the taps other than W, WW, WWW; of these, those before earlier planes' */
     uint8_t tap[2 * PAIRS_LIMIT];      /* their numbers */
     ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample to the tap, in samples; valid where the tap's row exists */
     struct class_weights weights[TSR_CLASS_LIMIT];

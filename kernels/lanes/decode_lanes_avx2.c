@@ -659,6 +659,24 @@ TSR_AVX2_INLINE void carry_guards(struct eight *s, const struct decoding_lane *l
     s->after_run = _mm256_andnot_si256(me, s->after_run);
 }
 
+/* Adds what earlier planes add to the sums of the eight lanes from first on. added: by lane. */
+TSR_AVX2_INLINE void add_earlier(struct step_inputs *in, int first, int32_t added[][TSR_LANE_STEP])
+{
+    __m256i of[4], two[4];
+    for (int i = 0; i < 4; i++)
+        of[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128((const void *)added[first + i])),
+                                        _mm_load_si128((const void *)added[first + i + 4]), 1);
+    for (int i = 0; i < 2; i++) {
+        two[i] = _mm256_unpacklo_epi32(of[2 * i], of[2 * i + 1]);
+        two[i + 2] = _mm256_unpackhi_epi32(of[2 * i], of[2 * i + 1]);
+    }
+    for (int j = 0; j < TSR_LANE_STEP; j += 2) {
+        int32_t *sum = in->sum[j] + first, *next = in->sum[j + 1] + first;
+        store(sum, _mm256_add_epi32(load(sum), _mm256_unpacklo_epi64(two[j], two[j + 1])));
+        store(next, _mm256_add_epi32(load(next), _mm256_unpackhi_epi64(two[j], two[j + 1])));
+    }
+}
+
 /* Puts the inputs of lane l, as memory has them, into those of the step. */
 TSR_AVX2_INLINE void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, const bool anchored,
                                   struct step_inputs *in)
@@ -749,15 +767,17 @@ TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane,
                   right = set ? width - TSR_LANE_STEP - (set + 1) : width, top = set ? ROWS_ABOVE : 2;
     struct lane_history *h = &t->h;
     struct word_stream stream = t->stream;
-    uint32_t alive = lanes == TSR_LANE_LIMIT ? UINT32_MAX : (1u << lanes) - 1, upper = 0;
+    uint32_t alive = lanes == TSR_LANE_LIMIT ? UINT32_MAX : (1u << lanes) - 1, apart = 0;
     int32_t column_of_first = 0, y_of_first = 0;
     __m256i column[GROUPS_LIMIT];
     struct eight s[GROUPS_LIMIT];
     ptrdiff_t at[TSR_LANE_LIMIT]; /* from the first sample to the lane's row, less the tick in which it began */
+    _Alignas(16) int32_t added[TSR_LANE_LIMIT][TSR_LANE_STEP]; /* by lane: sums of earlier planes' taps */
+    if (referring) memset(added, 0, sizeof added);
     h->linear = h->first_row = 0;
     for (int l = 0; l < lanes; l++) {
         lane[l].y = l;
-        upper |= (uint32_t)(l < top) << l;
+        apart |= (uint32_t)is_apart(t, l, top, referring) << l;
     }
     for (int g = 0; g < groups; g++)
         column[g] = _mm256_mullo_epi32(_mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), all(VECTOR * g)),
@@ -782,12 +802,17 @@ TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane,
             at[l] = lane[l].y * t->pitch - (ptrdiff_t)tick;
             if (set && lane[l].y > 0) change_weights(t, &lane[l], l, 0);
         }
-        /* Last the eight below what put_above has just stored. Of planes that refer to others, memory has all inputs.
-         */
-        for (int g = groups - 1; g >= 0 && !referring; g--)
-            if (inside >> VECTOR * g & 255u)
-                prepare_eight(h, tick, pitch, VECTOR * g, &in, set, anchored, column[g], width);
-        for (uint32_t m = (referring ? UINT32_MAX : p.edges | upper) & inside; m; m &= m - 1) {
+        const uint32_t by_memory = (p.edges | apart) & inside;
+        for (uint32_t m = referring ? h->linear & inside & ~by_memory : 0; m; m &= m - 1) {
+            const int l = __builtin_ctz(m);
+            _mm_store_si128((void *)added[l], sum_earlier(t, lane[l].weights, t->samples + at[l] + tick));
+        }
+        for (int g = groups - 1; g >= 0; g--) { /* last the eight below what put_above has just stored */
+            if (!(inside >> VECTOR * g & 255u)) continue;
+            prepare_eight(h, tick, pitch, VECTOR * g, &in, set, anchored, column[g], width);
+            if (referring && h->linear >> VECTOR * g & 255u) add_earlier(&in, VECTOR * g, added);
+        }
+        for (uint32_t m = by_memory; m; m &= m - 1) {
             const int l = __builtin_ctz(m);
             lane[l].column = columns[l];
             lane[l].row = t->samples + at[l] + tick;
@@ -850,8 +875,8 @@ TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane,
         for (uint32_t m = p.wraps & alive; m; m &= m - 1) {
             const int l = __builtin_ctz(m);
             lane[l].y += t->d->model->lanes;
-            upper &= ~(1u << l);
-            upper |= (uint32_t)(lane[l].y < top) << l;
+            apart &= ~(1u << l);
+            apart |= (uint32_t)is_apart(t, lane[l].y, top, referring) << l;
             if (lane[l].y >= t->height) alive &= ~(1u << l);
         }
     }

@@ -473,6 +473,27 @@ TSR_AVX512_INLINE void carry_guards(struct sixteen *s, const struct decoding_lan
     s->after_run = (__mmask16)(s->after_run & ~me);
 }
 
+/* Adds what earlier planes add to the sums of the sixteen lanes from first on. added: by lane. */
+TSR_AVX512_INLINE void add_earlier(struct step_inputs *in, int first, int32_t added[][TSR_LANE_STEP])
+{
+    __m512i of[4], two[4];
+    for (int i = 0; i < 4; i++) {
+        of[i] = _mm512_zextsi128_si512(_mm_load_si128((const void *)added[first + i]));
+        of[i] = _mm512_inserti32x4(of[i], _mm_load_si128((const void *)added[first + i + 4]), 1);
+        of[i] = _mm512_inserti32x4(of[i], _mm_load_si128((const void *)added[first + i + 8]), 2);
+        of[i] = _mm512_inserti32x4(of[i], _mm_load_si128((const void *)added[first + i + 12]), 3);
+    }
+    for (int i = 0; i < 2; i++) {
+        two[i] = _mm512_unpacklo_epi32(of[2 * i], of[2 * i + 1]);
+        two[i + 2] = _mm512_unpackhi_epi32(of[2 * i], of[2 * i + 1]);
+    }
+    for (int j = 0; j < TSR_LANE_STEP; j += 2) {
+        int32_t *sum = in->sum[j] + first, *next = in->sum[j + 1] + first;
+        store(sum, _mm512_add_epi32(load(sum), _mm512_unpacklo_epi64(two[j], two[j + 1])));
+        store(next, _mm512_add_epi32(load(next), _mm512_unpackhi_epi64(two[j], two[j + 1])));
+    }
+}
+
 /* Puts the inputs of lane l, as memory has them, into those of the step. */
 TSR_AVX512_INLINE void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, const bool anchored,
                                     struct step_inputs *in)
@@ -546,15 +567,17 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
                   last = (width - 1) % TSR_LANE_STEP;
     struct lane_history *h = &t->h;
     struct word_stream stream = t->stream;
-    uint32_t alive = lanes == TSR_LANE_LIMIT ? UINT32_MAX : (1u << lanes) - 1, upper = 0;
+    uint32_t alive = lanes == TSR_LANE_LIMIT ? UINT32_MAX : (1u << lanes) - 1, apart = 0;
     int32_t column_of_first = 0, y_of_first = 0;
     __m512i column[2];
     struct sixteen s[2];
     ptrdiff_t at[TSR_LANE_LIMIT]; /* from the first sample to the lane's row, less the tick in which it began */
+    _Alignas(16) int32_t added[TSR_LANE_LIMIT][TSR_LANE_STEP]; /* by lane: sums of earlier planes' taps */
+    if (referring) memset(added, 0, sizeof added);
     h->linear = h->first_row = 0;
     for (int l = 0; l < lanes; l++) {
         lane[l].y = l;
-        upper |= (uint32_t)(l < top) << l;
+        apart |= (uint32_t)is_apart(t, l, top, referring) << l;
     }
     for (int g = 0; g < groups; g++)
         column[g] =
@@ -591,9 +614,12 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
             if (set && lane[l].y > 0) change_weights(t, &lane[l], l, 0);
         }
 
-        /* Last the lanes below what put_above has just stored. Of planes that refer to others, memory has all inputs.
-         */
-        for (int g = groups - 1; g >= 0 && !referring; g--) {
+        const uint32_t by_memory = (edges | apart) & inside;
+        for (uint32_t m = referring ? h->linear & inside & ~by_memory : 0; m; m &= m - 1) {
+            const int l = __builtin_ctz(m);
+            _mm_store_si128((void *)added[l], sum_earlier(t, lane[l].weights, t->samples + at[l] + tick));
+        }
+        for (int g = groups - 1; g >= 0; g--) { /* last the lanes below what put_above has just stored */
             const int first = VECTOR * g;
             if (!(inside >> first & UINT16_MAX)) continue;
             const int32_t *above = pairs_at(h, tick - TSR_LANE_DELAY, pitch) + ABOVE - 1 + first;
@@ -625,8 +651,9 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
                 sum_set_2(h, tick, pitch, first, &in);
             else
                 sum_set_3(h, tick, pitch, first, &in);
+            if (referring) add_earlier(&in, first, added);
         }
-        for (uint32_t m = (referring ? UINT32_MAX : edges | upper) & inside; m; m &= m - 1) {
+        for (uint32_t m = by_memory; m; m &= m - 1) {
             const int l = __builtin_ctz(m);
             lane[l].column = columns[l];
             lane[l].row = t->samples + at[l] + tick;
@@ -692,8 +719,8 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
         for (uint32_t m = wraps & alive; m; m &= m - 1) {
             const int l = __builtin_ctz(m);
             lane[l].y += t->d->model->lanes;
-            upper &= ~(1u << l);
-            upper |= (uint32_t)(lane[l].y < top) << l;
+            apart &= ~(1u << l);
+            apart |= (uint32_t)is_apart(t, lane[l].y, top, referring) << l;
             if (lane[l].y >= t->height) alive &= ~(1u << l);
         }
     }

@@ -197,7 +197,17 @@ static size_t get_labels(const struct tsr_plane_decoder *d, const uint8_t *paylo
     return used;
 }
 
-/* Puts taps and weights into the decoder's order: W, WW, WWW apart, all others in pairs. */
+/* Ends a pair that has one tap: it repeats the tap, with weight 0. */
+static int end_pair(struct decoding *t, int count)
+{
+    if (count % 2 == 0) return count;
+    t->tap[count] = t->tap[count - 1];
+    t->offset[count] = t->offset[count - 1];
+    return count + 1;
+}
+
+/* Puts taps and weights into the decoder's order: W, WW, WWW apart, all others in pairs, those of earlier planes last.
+ */
 static void sort_taps(struct decoding *t)
 {
     const struct tsr_predictor_model *model = t->d->predictor;
@@ -209,6 +219,10 @@ static void sort_taps(struct decoding *t)
             for (int c = 0; c < model->classes; c++) t->weights[c].near[-place.right - 1] = model->weight[c][k];
             continue;
         }
+        if (k == model->shape.neighbours) {
+            count = end_pair(t, count);
+            t->own_pairs = count / 2;
+        }
         t->tap[count] = (uint8_t)k;
         t->offset[count] = place.right - place.up * t->pitch;
         if (place.plane > 0) t->offset[count] += t->earlier[place.plane - 1].first - t->own.first;
@@ -216,12 +230,7 @@ static void sort_taps(struct decoding *t)
             t->weights[c].pair[count / 2] |= (int32_t)((uint32_t)(uint16_t)model->weight[c][k] << (count % 2 ? 16 : 0));
         count++;
     }
-    if (count % 2 != 0) { /* repeats the last tap, with weight 0 */
-        t->tap[count] = t->tap[count - 1];
-        t->offset[count] = t->offset[count - 1];
-        count++;
-    }
-    t->pairs = count / 2;
+    t->pairs = end_pair(t, count) / 2;
 }
 
 /* Appends the next word to the state if it wants one. After the last word it gets zeros: tsr_decode_tile compares the

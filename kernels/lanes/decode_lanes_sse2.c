@@ -627,7 +627,7 @@ static void begin_step(struct decoding *t, struct walk *k, struct decoding_lane 
     if (k->ends[l] <= TSR_LANE_STEP) k->ending |= bit;
     if (me->column == 0) begin_numbers(t, &k->s, me, l);
     if (k->set && me->y > 0 && me->column % TSR_PREDICTOR_BLOCK == 0) begin_block(t, &k->s, me, l);
-    if (k->referring || me->y < top || me->column < left || me->column > right) {
+    if (is_apart(t, me->y, top, k->referring) || me->column < left || me->column > right) {
         k->edges |= bit;
         return;
     }
@@ -649,13 +649,26 @@ static void prepare_lane(const struct decoding *t, struct decoding_lane *lane, i
     in->pair[TSR_LANE_STEP][l] = found.pair[TSR_LANE_STEP];
 }
 
+/* Adds what earlier planes add to the sums of the lanes whose inputs the history has. */
+static void add_earlier(const struct decoding *t, struct walk *k, const struct decoding_lane *lane, uint32_t tick)
+{
+    const uint32_t added = t->h.linear & k->inside & ~k->edges;
+    for (uint32_t m = added; m; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        int32_t of[TSR_LANE_STEP];
+        _mm_storeu_si128((__m128i *)of, sum_earlier(t, lane[l].weights, t->samples + k->place[l] + tick));
+        for (int j = 0; j < TSR_LANE_STEP; j++) k->in.sum[j][l] += of[j];
+    }
+}
+
 /* Begins a step of all lanes. */
 static void begin_steps(struct decoding *t, struct walk *k, struct decoding_lane *lane, uint32_t tick)
 {
     k->edges = k->ending = 0;
     for (int l = 0; l < GROUP * k->groups; l++)
         if (k->until[l] == tick) begin_step(t, k, &lane[l], tick, l);
-    if (k->inside) prepare_groups(&t->h, tick, k->pitch, &k->in, k->referring ? 0 : k->set);
+    if (k->inside) prepare_groups(&t->h, tick, k->pitch, &k->in, k->set);
+    if (k->referring) add_earlier(t, k, lane, tick);
     for (int l = 0; l < GROUP * k->groups && k->edges; l++)
         if (k->edges >> l & 1u) prepare_lane(t, &lane[l], l, &k->in);
 }

@@ -90,6 +90,13 @@ static inline void begin_lane(struct decoding *t, struct decoding_lane *lane, in
     lane->weights = NULL;
 }
 
+/* Are the inputs of a whole row found in memory? Those of rows above row top are, and of a plane that refers to
+ * earlier ones those of the last row, below which an earlier plane has no row either. */
+static inline bool is_apart(const struct decoding *t, int32_t y, int32_t top, bool referring)
+{
+    return y < top || (referring && y + 1 == t->height);
+}
+
 /* The inputs of one lane in a step. */
 struct lane_inputs {
     int32_t pair[TSR_LANE_STEP + 1], activity[TSR_LANE_STEP], sum[TSR_LANE_STEP];
@@ -114,6 +121,15 @@ TSR_HD_INLINE void find_inputs(const struct decoding *t, struct decoding_lane *l
 }
 
 #if defined(__SSE2__)
+/* What the taps of earlier planes add to the sums of a lane's step, all of whose rows exist. row: its first sample. */
+TSR_HD_INLINE __m128i sum_earlier(const struct decoding *t, const struct class_weights *weights, const int16_t *row)
+{
+    __m128i sum = _mm_setzero_si128();
+    for (int p = t->own_pairs; p < t->pairs; p++)
+        add_pair(&sum, row + t->offset[2 * p], row + t->offset[2 * p + 1], weights->pair[p]);
+    return sum;
+}
+
 /* Writes the halves of four. */
 static inline void put_two(void *first, void *second, __m128i four)
 {

@@ -157,6 +157,13 @@ static uint64_t description_bits(const struct tsr_range_work *work, uint32_t spa
     return bits;
 }
 
+/* True if half of the values are not in use, and the description takes at most a bit for each that is: a plane of few
+ * values whose numbers say little. in_use: how many. */
+static bool has_wide_gaps(const struct tsr_range_work *work, uint32_t in_use, uint32_t span)
+{
+    return in_use <= span / 2 && description_bits(work, span) <= in_use;
+}
+
 /* True if indices into the values in use cost less than the values themselves, description included. */
 static bool packing_pays(const uint16_t *plane, uint32_t columns, uint32_t rows, uint32_t minimum, uint32_t span,
                          const struct tsr_range_work *work)
@@ -238,15 +245,15 @@ static void pack(uint16_t *plane, size_t count, uint32_t low, const uint16_t *in
 }
 
 void tsr_choose_packing(const uint16_t *plane, uint32_t columns, uint32_t rows, uint16_t low, uint16_t high,
-                        bool may_pack, struct tsr_plane_model *model, struct tsr_range_work *work, tsr_marker *mark,
-                        void *context)
+                        enum tsr_packing packing, struct tsr_plane_model *model, struct tsr_range_work *work,
+                        tsr_marker *mark, void *context)
 {
     const size_t count = (size_t)columns * rows;
     model->minimum = low;
     model->span = (uint32_t)(high - low) + 1;
     model->range = model->span;
     model->packed = false;
-    if (!may_pack || model->span <= 2) return;
+    if (packing == TSR_PACK_NOTHING || model->span <= 2) return;
     /* A tenth of the values must be unused for the question to be worth its time. */
     bool may_pay = true;
     memset(work->used, 0, model->span);
@@ -262,7 +269,10 @@ void tsr_choose_packing(const uint16_t *plane, uint32_t columns, uint32_t rows, 
         work->index[v] = (uint16_t)in_use;
         if (work->used[v]) model->offset[in_use++] = (uint16_t)v;
     }
-    if (!may_pay || !packing_pays(plane, columns, rows, low, model->span, work)) return;
+    if (!may_pay) return;
+    if (!(packing == TSR_PACK_GAPS && has_wide_gaps(work, in_use, model->span)) &&
+        !packing_pays(plane, columns, rows, low, model->span, work))
+        return;
     model->packed = true;
     model->range = in_use;
 }
@@ -277,13 +287,13 @@ void tsr_apply_range(uint16_t *plane, size_t count, const struct tsr_plane_model
         for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)(plane[i] - low);
 }
 
-void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may_pack, struct tsr_plane_model *model,
-                      struct tsr_range_work *work)
+void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, enum tsr_packing packing,
+                      struct tsr_plane_model *model, struct tsr_range_work *work)
 {
     const size_t count = (size_t)columns * rows;
     uint16_t low, high;
     tsr_find_extremes(plane, count, &low, &high);
-    tsr_choose_packing(plane, columns, rows, low, high, may_pack, model, work, mark_here, NULL);
+    tsr_choose_packing(plane, columns, rows, low, high, packing, model, work, mark_here, NULL);
     tsr_apply_range(plane, count, model, work);
 }
 

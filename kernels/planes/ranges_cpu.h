@@ -27,10 +27,14 @@ enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uin
 void tsr_apply_colour(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits);
 void tsr_undo_colour(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits, bool clamp);
 
-/* Finds a plane's minimum and span, packs its histogram if may_pack and that pays, and turns its values into
- * x = 0 .. range-1 in place. Sets minimum, span, range, packed, offset[]. */
-void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may_pack, struct tsr_plane_model *model,
-                      struct tsr_range_work *work);
+/* Whether a plane's histogram is packed: never; if that seems to pay by the median edge predictor; or also if it has
+ * wide gaps, of planes that are tried as drawn ones (tests/bench/decisions/071). */
+enum tsr_packing { TSR_PACK_NOTHING, TSR_PACK_IF_IT_PAYS, TSR_PACK_GAPS };
+
+/* Finds a plane's minimum and span, packs its histogram or not, and turns its values into x = 0 .. range-1 in place.
+ * Sets minimum, span, range, packed, offset[]. */
+void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, enum tsr_packing packing,
+                      struct tsr_plane_model *model, struct tsr_range_work *work);
 
 /* The same in three steps, of which the first and the last may do some values at a time. mark marks all of some values
  * by tsr_mark_used, which threads may call at the same time, or by tsr_mark_used_alone. */
@@ -39,8 +43,8 @@ void tsr_mark_used(const uint16_t *values, size_t count, uint32_t low, uint8_t *
 void tsr_mark_used_alone(const uint16_t *values, size_t count, uint32_t low, uint8_t *used);
 void tsr_find_extremes(const uint16_t *plane, size_t count, uint16_t *low, uint16_t *high);
 void tsr_choose_packing(const uint16_t *plane, uint32_t columns, uint32_t rows, uint16_t low, uint16_t high,
-                        bool may_pack, struct tsr_plane_model *model, struct tsr_range_work *work, tsr_marker *mark,
-                        void *context);
+                        enum tsr_packing packing, struct tsr_plane_model *model, struct tsr_range_work *work,
+                        tsr_marker *mark, void *context);
 void tsr_apply_range(uint16_t *plane, size_t count, const struct tsr_plane_model *model,
                      const struct tsr_range_work *work);
 

@@ -287,11 +287,12 @@ __device__ __forceinline__ void load_entries(const tsr_predict_batch &p, uint32_
     const int symbol = (int)threadIdx.x % TSR_DEVICE_CODE_PITCH,
               tables = TSR_FIRST_RESIDUAL_TABLE + p.residual[plane].tables;
     const uint32_t least = least_value(symbol);
+    const bool is_rans = tsr_is_rans(&p, plane);
     int table = (int)threadIdx.x / TSR_DEVICE_CODE_PITCH;
     if (table == AT_ONCE) return;
     for (; table < tables; table += AT_ONCE) {
         uint32_t entry;
-        if (p.rans) {
+        if (is_rans) {
             entry = tsr_device_symbol(table, symbol);
         } else {
             const uint32_t code = codes.huffman[table][symbol], raw_bits = code >> 8 & 255u;
@@ -347,7 +348,8 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
     const uint32_t across = p.residual[at.plane].intensity_cuts + 1u;
     const int32_t period = tsr_lane_period(at.tile.width, p.lanes);
     uint32_t *const codes = p.code + (size_t)at.number * p.tile_places;
-    tsr_device_row *const row_at = p.rans ? NULL : p.rows + (size_t)at.number * (size_t)p.b.shape.tile_height;
+    tsr_device_row *const row_at =
+        tsr_is_rans(&p, at.plane) ? NULL : p.rows + (size_t)at.number * (size_t)p.b.shape.tile_height;
     row_sums sums = {0, 0, 0, 0};
     const auto cut_of = [&](int32_t y) { return period - TSR_LANE_DELAY * (y & (p.lanes - 1)); };
     walk_band<false, ANCHORED>(

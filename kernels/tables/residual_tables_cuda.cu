@@ -183,7 +183,7 @@ template <int WARPS> __global__ void __launch_bounds__(WARPS *TSR_WARP) k_huffma
     __shared__ uint32_t refill_bits;
     const unsigned lane = threadIdx.x % TSR_WARP;
     const uint32_t plane = blockIdx.x;
-    if (p.b.shared.plane[plane].range < 2) return;
+    if (p.b.shared.plane[plane].range < 2 || tsr_is_rans(&p, plane)) return;
     tsr_residual_model &model = p.residual[plane];
     const int tables = TSR_FIRST_RESIDUAL_TABLE + model.tables;
     if (threadIdx.x == 0) refill_bits = 0;
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(TSR_WARP) k_rans(const tsr_predict_batch p, un
     const uint32_t plane = blockIdx.x / blocks;
     const int table = (int)((blockIdx.x - plane * blocks) * RANS_TABLES + threadIdx.x / MANTISSAS),
               mantissa = (int)(threadIdx.x % MANTISSAS);
-    if (p.b.shared.plane[plane].range < 2) return;
+    if (p.b.shared.plane[plane].range < 2 || !tsr_is_rans(&p, plane)) return;
     tsr_residual_model &model = p.residual[plane];
     const bool is_there = table < TSR_FIRST_RESIDUAL_TABLE + model.tables;
     uint16_t exact[TSR_RUN_ALPHABET], rounded[TSR_RUN_ALPHABET];
@@ -247,12 +247,13 @@ int tsr_predict_choice(const struct tsr_predict_batch *trial, cudaStream_t strea
 int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     TSR_CUDA_TRY(merge_sets(*batch, stream));
-    if (!batch->rans) {
-        return batch->launch.length_warps == CODE_WARPS
-                   ? tsr_launch(k_huffman<CODE_WARPS>, batch->b.shape.planes, CODE_WARPS * TSR_WARP, 0, stream, *batch)
-                   : tsr_launch(k_huffman<MOST_CODE_WARPS>, batch->b.shape.planes, MOST_CODE_WARPS * TSR_WARP, 0,
-                                stream, *batch);
-    }
+    const unsigned planes = batch->b.shape.planes;
+    if (batch->huffman)
+        TSR_CUDA_TRY(
+            batch->launch.length_warps == CODE_WARPS
+                ? tsr_launch(k_huffman<CODE_WARPS>, planes, CODE_WARPS * TSR_WARP, 0, stream, *batch)
+                : tsr_launch(k_huffman<MOST_CODE_WARPS>, planes, MOST_CODE_WARPS * TSR_WARP, 0, stream, *batch));
+    if (!batch->rans_components) return cudaSuccess;
     const unsigned blocks = (TSR_MODEL_TABLES + RANS_TABLES - 1) / RANS_TABLES;
-    return tsr_launch(k_rans, batch->b.shape.planes * blocks, TSR_WARP, 0, stream, *batch, blocks);
+    return tsr_launch(k_rans, planes * blocks, TSR_WARP, 0, stream, *batch, blocks);
 }

@@ -67,8 +67,8 @@ static void check(struct tsr_pool *pool, const struct tsr_image *image, enum tsr
     compare("colour");
     for (int p = 0; p < whole.model.planes; p++) {
         if (!whole.model.plane[p].present) continue;
-        tsr_choose_range(whole.planes[p], COLUMNS, ROWS, true, &whole.model.plane[p], &range);
-        tsr_choose_plane_range(pool, image, bands.planes, p, true, &bands.model.plane[p], &range);
+        tsr_choose_range(whole.planes[p], COLUMNS, ROWS, TSR_PACK_IF_IT_PAYS, &whole.model.plane[p], &range);
+        tsr_choose_plane_range(pool, image, bands.planes, p, TSR_PACK_IF_IT_PAYS, &bands.model.plane[p], &range);
     }
     compare("range");
     for (int p = 0; p < bands.model.planes; p++) /* such a plane has no payload */

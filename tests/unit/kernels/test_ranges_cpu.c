@@ -30,7 +30,7 @@ TEST(ranges)
         memset(&model, 0, sizeof model);
         model.offset = offset;
         const bool may_pack = n % 5 != 0;
-        tsr_choose_range(plane, COLUMNS, ROWS, may_pack, &model, &work);
+        tsr_choose_range(plane, COLUMNS, ROWS, may_pack ? TSR_PACK_IF_IT_PAYS : TSR_PACK_NOTHING, &model, &work);
         uint32_t low = 65535, high = 0, different = 0;
         memset(used, 0, sizeof used);
         for (size_t i = 0; i < COUNT; i++) {
@@ -64,17 +64,40 @@ TEST(packing_where_it_pays)
     struct tsr_plane_model model = {0};
     model.offset = offset;
     fill(&r, plane, 100, 32, 100);
-    tsr_choose_range(plane, COLUMNS, ROWS, true, &model, &work);
+    tsr_choose_range(plane, COLUMNS, ROWS, TSR_PACK_IF_IT_PAYS, &model, &work);
     assert_true(model.packed);
     assert_int_equal(model.range, 100);
     fill(&r, plane, 100, 1, 100);
-    tsr_choose_range(plane, COLUMNS, ROWS, true, &model, &work);
+    tsr_choose_range(plane, COLUMNS, ROWS, TSR_PACK_IF_IT_PAYS, &model, &work);
     assert_false(model.packed);
     memset(plane, 7, sizeof plane);
-    tsr_choose_range(plane, COLUMNS, ROWS, true, &model, &work);
+    tsr_choose_range(plane, COLUMNS, ROWS, TSR_PACK_IF_IT_PAYS, &model, &work);
     assert_int_equal(model.span, 1);
     assert_int_equal(model.range, 1);
     assert_int_equal(model.minimum, 0x0707);
+}
+
+/* All rows are equal, so that packing saves nothing by the median edge predictor. */
+static bool gaps_are_packed(uint32_t first, uint32_t step, enum tsr_packing packing)
+{
+    static struct tsr_range_work work;
+    static uint16_t plane[COUNT], offset[65536];
+    struct tsr_plane_model model = {.offset = offset};
+    for (size_t i = 0; i < COUNT; i++) {
+        const uint32_t column = (uint32_t)(i % COLUMNS);
+        plane[i] = (uint16_t)(column < COLUMNS / 2 ? 0 : first + step * column);
+    }
+    tsr_choose_range(plane, COLUMNS, ROWS, packing, &model, &work);
+    return model.packed;
+}
+
+/* A gap that is described in a few bits is packed if that is asked; many gaps, which take more, are not. */
+TEST(packing_of_gaps)
+{
+    assert_false(gaps_are_packed(1024, 1, TSR_PACK_IF_IT_PAYS));
+    assert_true(gaps_are_packed(1024, 1, TSR_PACK_GAPS));
+    assert_false(gaps_are_packed(1, 1, TSR_PACK_GAPS));
+    assert_false(gaps_are_packed(1024, 17, TSR_PACK_GAPS));
 }
 
 TEST(colours_of_planes)
@@ -175,8 +198,8 @@ TEST(colours_as_they_are_seen)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ranges), cmocka_unit_test(packing_where_it_pays),
-                                       cmocka_unit_test(colours_of_planes), cmocka_unit_test(choice_of_colour),
-                                       cmocka_unit_test(colours_as_they_are_seen)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ranges),           cmocka_unit_test(packing_where_it_pays),
+                                       cmocka_unit_test(packing_of_gaps),  cmocka_unit_test(colours_of_planes),
+                                       cmocka_unit_test(choice_of_colour), cmocka_unit_test(colours_as_they_are_seen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
