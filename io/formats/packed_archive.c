@@ -106,7 +106,8 @@ static bool get_local(struct listing *l, uint64_t at, const struct tsr_archive_m
     if (!h || !tsr_begins_zip(h, LOCAL)) return false;
     const unsigned flags = get_u16(h + 6), method = get_u16(h + 8), extra = get_u16(h + 28);
     const uint64_t names = at + LOCAL + get_u16(h + 26);
-    struct tsr_archive_member m = {.start = names + extra, .kind = method == DEFLATED ? TSR_FOUND_DEFLATE : TSR_FOUND_FILE};
+    struct tsr_archive_member m = {.start = names + extra,
+                                   .kind = method == DEFLATED ? TSR_FOUND_DEFLATE : TSR_FOUND_FILE};
     m.size = told ? told->size : tsr_read_u32(h + 18);
     m.plain = told ? told->plain : tsr_read_u32(h + 22);
     if (m.start >= l->size || (flags & ENCRYPTED) || (method != DEFLATED && method != 0)) return false;

@@ -75,8 +75,8 @@ static enum tsr_status put_blocks(struct tsr_packed_file *p, struct tsr_error *e
     if (block && cut) tsr_elements_cut(cut, p->file, p->size, add_block, &b);
     free(cut);
     const unsigned count = b.count;
-    enum tsr_status status =
-        count > 0 ? try_block(&block[count / 2], error) : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code elements");
+    enum tsr_status status = count > 0 ? try_block(&block[count / 2], error)
+                                       : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code elements");
     if (status == TSR_OK) {
         for (unsigned i = 0; i < count; i++)
             if (block[i].code.size == 0) block[i].code.limit = block[i].size;

@@ -11,7 +11,8 @@ enum {
     TSR_PACKED_GAIN = 64     /* bytes that a file becomes smaller by at least, but for a PNG */
 };
 #define TSR_PACKED_PLAIN ((uint64_t)1 << 30) /* plain bytes of all streams */
-#define TSR_PACKED_FILE ((uint64_t)1 << 28)  /* bytes of a file that is held to be packed: of a longer one, members are */
+#define TSR_PACKED_FILE \
+    ((uint64_t)1 << 28) /* bytes of a file that is held to be packed: of a longer one, members are */
 
 struct tsr_packed_file {
     struct tsr_source *source;

@@ -30,8 +30,7 @@ static enum tsr_status prove_deflate(struct tsr_lane *lane)
 static enum tsr_status prove_jpeg(struct tsr_lane *lane)
 {
     size_t used = 0;
-    TSR_TRY(
-        tsr_prove_jpeg(lane->lanes->p, lane->bytes, (size_t)lane->found.size, &used, &lane->plain, &lane->error));
+    TSR_TRY(tsr_prove_jpeg(lane->lanes->p, lane->bytes, (size_t)lane->found.size, &used, &lane->plain, &lane->error));
     lane->found.size = used;
     return TSR_OK;
 }
@@ -54,12 +53,13 @@ static void prove_lane(void *context, unsigned i)
 {
     struct tsr_lane *const lane = (struct tsr_lane *)context + i;
     const struct tsr_found *const found = &lane->found;
-    lane->status = has_failed(lane)                    ? tsr_fail(&lane->error, TSR_DECLINED, "%s", "")
-                   : found->kind == TSR_FOUND_JPEG     ? prove_jpeg(lane)
-                   : found->kind == TSR_FOUND_DEFLATE  ? prove_deflate(lane)
-                   : found->kind == TSR_FOUND_ELEMENTS ? code_elements(lane)
-                                                      : tsr_code_inner(lane->lanes->p, lane->bytes, (size_t)found->size,
-                                                                       found->share, &lane->inner, &lane->error);
+    lane->status = has_failed(lane)                   ? tsr_fail(&lane->error, TSR_DECLINED, "%s", "")
+                   : found->kind == TSR_FOUND_JPEG    ? prove_jpeg(lane)
+                   : found->kind == TSR_FOUND_DEFLATE ? prove_deflate(lane)
+                   : found->kind == TSR_FOUND_ELEMENTS
+                       ? code_elements(lane)
+                       : tsr_code_inner(lane->lanes->p, lane->bytes, (size_t)found->size, found->share, &lane->inner,
+                                        &lane->error);
 }
 
 static void free_lane(struct tsr_lane *lane)

@@ -22,7 +22,8 @@ struct tsr_elements_block {
  * gets each block when its end is known: byte start of the string to byte end, and its form. */
 enum { TSR_ELEMENTS_FIRST = 1 << 16 };
 struct tsr_elements_cut;
-struct tsr_elements_cut *tsr_elements_begin_cut(const uint8_t *first, uint32_t size); /* NULL: no memory; freed by free */
+struct tsr_elements_cut *tsr_elements_begin_cut(const uint8_t *first,
+                                                uint32_t size); /* NULL: no memory; freed by free */
 void tsr_elements_cut(struct tsr_elements_cut *cut, const uint8_t *bytes, size_t count,
                       void (*add)(void *context, uint64_t start, uint64_t end, unsigned form), void *context);
 

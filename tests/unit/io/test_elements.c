@@ -449,8 +449,8 @@ static void add_cut(void *context, uint64_t start, uint64_t end, unsigned form)
 {
     struct cuts *const c = context;
     assert_true(c->count < TSR_ELEMENTS_BLOCKS);
-    c->block[c->count++] = (struct tsr_elements_block){
-        .bytes = c->file.data + start, .size = (size_t)(end - start), .form = form};
+    c->block[c->count++] =
+        (struct tsr_elements_block){.bytes = c->file.data + start, .size = (size_t)(end - start), .form = form};
 }
 
 /* Cuts a file that comes in parts of so many bytes. */
