@@ -29,6 +29,7 @@ static enum tsr_returns returns_of(const struct tsr_header *header)
                                                [TSR_RECIPE_PACKED] = TSR_RETURNS_STREAMS,
                                                [TSR_RECIPE_INNER] = TSR_RETURNS_FILES,
                                                [TSR_RECIPE_PLANES] = TSR_RETURNS_PLANES};
+    if (tsr_has_inner(header) && header->inner == 0) return TSR_RETURNS_STREAMS;
     return tsr_is_in_gzip(header) ? TSR_RETURNS_GZIPPED : returns[header->recipe];
 }
 

@@ -149,7 +149,7 @@ static enum tsr_status claim_restoring(struct tsr_engine *engine, struct tsr_con
                    again = to_memory && tsr_has_own_writer(header) ? tsr_png_again_memory(header, size) : 0;
     uint64_t bytes = tsr_decode_memory(engine, reader, &restoring) + (to_memory ? size : 0);
     if (bytes < again) bytes = again;
-    if (account) return tsr_account_claim(account, bytes, tsr_has_inner(header), error);
+    if (account) return tsr_account_claim(account, bytes, tsr_has_inner(header) && header->inner > 0, error);
     if (bytes <= tsr_files_memory(engine)) return TSR_OK;
     return tsr_fail_memory(engine, TSR_MEMORY_OF_FILES, "the original", bytes, error);
 }

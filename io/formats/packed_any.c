@@ -12,6 +12,7 @@ enum {
     IN_VAIN = 16,       /* bytes that are read for ends of JPEG streams that have none, for each byte of the file */
     PLAIN_RATIO = 16,   /* plain bytes of all deflate streams, at most, for each byte of the file */
     PLAIN_FREE = 1 << 20,
+    WINDOW = 1 << 23,      /* bytes of a long file in which streams are looked for at once */
     ENDLESS = 1 << 22,     /* bytes of a JPEG stream without an end that are looked at, */
     ENDLESS_COST = 1 << 27 /* and the most that it may take (struct tsr_jpeg_work) */
 };
@@ -20,11 +21,11 @@ enum container { OTHER, JPEGS, PDF };
 
 static enum container container_of(const uint8_t *file, size_t size)
 {
-    static const char pdf[] = "%PDF-", avi[] = "RIFF", little[] = "II*", big[] = "MM\0*";
-    if (size < 12) return OTHER;
-    if (memcmp(file, pdf, 5) == 0) return PDF;
-    const bool has_jpegs =
-        memcmp(file, avi, 4) == 0 || memcmp(file, little, 4) == 0 || memcmp(file, big, 4) == 0 || tsr_begins_jpeg(file);
+    static const char *const begins[] = {"RIFF", "II*\0", "MM\0*", "II+\0", "MM\0+"}; /* AVI; TIFF and BigTIFF */
+    bool has_jpegs = size >= 12 && tsr_begins_jpeg(file);
+    if (size >= 12 && memcmp(file, "%PDF-", 5) == 0) return PDF;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        has_jpegs |= size >= 12 && memcmp(file, begins[i], 4) == 0;
     return has_jpegs ? JPEGS : OTHER;
 }
 
@@ -78,15 +79,20 @@ static bool pdf_stream_at(const struct tsr_packed_file *p, size_t at, struct tsr
 }
 
 /* The next stream, and goes on to its end. */
-static bool next_stream(const struct tsr_packed_file *p, struct tsr_position *position, struct tsr_found *found)
+static bool next_stream_of(const struct tsr_packed_file *p, bool is_pdf, struct tsr_position *position,
+                           struct tsr_found *found)
 {
-    const bool is_pdf = container_of(p->file, p->size) == PDF;
     bool is_found = false;
     for (size_t at = (size_t)position->at; !is_found && at < p->size; at++)
         is_found = (p->file[at] == 0xff && jpeg_at(p, at, position, found)) ||
                    (p->file[at] == 's' && is_pdf && pdf_stream_at(p, at, found));
     if (is_found) position->at = found->start + found->size;
     return is_found;
+}
+
+static bool next_stream(const struct tsr_packed_file *p, struct tsr_position *position, struct tsr_found *found)
+{
+    return next_stream_of(p, container_of(p->file, p->size) == PDF, position, found);
 }
 
 bool tsr_has_more_jpegs(struct tsr_packed_file *p)
@@ -177,5 +183,109 @@ enum tsr_status tsr_pack_any(struct tsr_packed_file *p, struct tsr_error *error)
     const enum tsr_status status = pack_streams(s, error);
     tsr_forget_lanes(&s->lanes);
     free(s);
+    return status;
+}
+
+/* ---- Longer files -------------------------------------------------------------------------------------------- */
+
+/* A part of a file, in which streams are looked for as in a whole one. */
+struct window {
+    struct tsr_input *input;
+    struct tsr_archive *archive;
+    struct tsr_packed_file part;
+    uint8_t *bytes;
+    uint64_t at; /* of the file: where the part begins */
+    uint64_t in_vain;
+    bool is_pdf;
+};
+
+static enum tsr_status read_window(struct window *w, uint64_t at, struct tsr_error *error)
+{
+    const uint64_t left = tsr_input_size(w->input) - at;
+    w->at = at;
+    w->part.file = w->bytes;
+    w->part.size = left < WINDOW ? (size_t)left : WINDOW;
+    return tsr_input_peek(w->input, at, w->bytes, w->part.size, error);
+}
+
+/* The end of a PDF's deflate stream, which a word follows; 0: it is not in the part. */
+static size_t deflate_end(const struct window *w, size_t start)
+{
+    static const char word[] = "endstream";
+    const uint8_t *const end = w->bytes + w->part.size;
+    for (const uint8_t *at = w->bytes + start; (size_t)(end - at) >= sizeof word - 1; at++) {
+        at = memchr(at, word[0], (size_t)(end - at) - (sizeof word - 2));
+        if (!at) return 0;
+        if (memcmp(at, word, sizeof word - 1) == 0) return (size_t)(at - w->bytes);
+    }
+    return 0;
+}
+
+/* Whether the end of what was found, or where another stream begins, is behind the part. */
+static bool is_open(const struct window *w, const struct tsr_found *found)
+{
+    const bool is_last = tsr_input_size(w->input) - w->at == w->part.size;
+    if (is_last || found->has_end) return false;
+    if (found->kind == TSR_FOUND_DEFLATE) return deflate_end(w, (size_t)found->start) == 0;
+    return found->size >= ENDLESS || found->start + found->size >= w->part.size;
+}
+
+/* Appends what was found to the list, if it takes no more than others may. *end: where the search goes on. */
+static enum tsr_status list_found(struct window *w, const struct tsr_found *found, uint64_t *end,
+                                  struct tsr_error *error)
+{
+    const size_t start = (size_t)found->start,
+                 known = found->kind == TSR_FOUND_DEFLATE ? deflate_end(w, start) : start + (size_t)found->size;
+    struct tsr_archive_member m = {.start = w->at + start, .kind = found->kind};
+    struct tsr_jpeg_work one = {0};
+    m.size = known > 0 ? known - start : tsr_input_size(w->input) - m.start;
+    *end = known > 0 ? known : start + 1;
+    if (m.kind == TSR_FOUND_DEFLATE) return tsr_list_member(w->input, w->archive, &m, error);
+    const bool is_good = tsr_add_jpeg(w->bytes + start, (size_t)m.size, &one, NULL) == TSR_OK &&
+                         tsr_jpeg_cost(m.size, one.cost) <= TSR_PACKED_MEMORY &&
+                         (found->has_end || one.cost <= ENDLESS_COST);
+    if (!is_good) *end = tsr_search_after(found);
+    m.memory = one.memory;
+    return is_good ? tsr_list_member(w->input, w->archive, &m, error) : TSR_OK;
+}
+
+/* Lists what begins in the part. *next: where the next one begins. */
+static enum tsr_status list_window(struct window *w, uint64_t *next, struct tsr_error *error)
+{
+    enum { OVERLAP = 16 }; /* bytes by which a stream is recognised */
+    const uint64_t size = tsr_input_size(w->input);
+    const bool is_last = size - w->at == w->part.size;
+    struct tsr_position position = {.jpegs_until = w->in_vain / IN_VAIN > size ? 0 : w->part.size};
+    struct tsr_found found;
+    *next = w->at + w->part.size - (is_last ? 0 : OVERLAP);
+    while (next_stream_of(&w->part, w->is_pdf, &position, &found)) {
+        const bool is_cut = is_open(w, &found);
+        if (is_cut && size <= TSR_PACKED_FILE && found.start == 0 && found.kind == TSR_FOUND_JPEG)
+            return tsr_fail(error, TSR_DECLINED, "it has a stream that is too long to be found in parts");
+        *next = w->at + found.start;
+        if (is_cut && found.start > 0) break;
+        TSR_TRY(list_found(w, &found, &position.at, error));
+        *next = tsr_max_u64(w->at + position.at, is_last ? size : w->at + w->part.size - OVERLAP);
+    }
+    w->in_vain += position.in_vain;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_list_streams(struct tsr_input *input, struct tsr_archive *archive, struct tsr_error *error)
+{
+    struct window w = {.input = input, .archive = archive};
+    const uint64_t size = tsr_input_size(input);
+    *archive = (struct tsr_archive){0};
+    TSR_TRY(tsr_input_claim_header(input, WINDOW, error));
+    w.bytes = malloc(WINDOW);
+    if (!w.bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for streams");
+    enum tsr_status status = TSR_OK;
+    for (uint64_t at = 0; status == TSR_OK && at < size;) {
+        status = read_window(&w, at, error);
+        if (at == 0) w.is_pdf = container_of(w.bytes, w.part.size) == PDF;
+        if (status == TSR_OK) status = list_window(&w, &at, error);
+    }
+    free(w.bytes);
+    if (status != TSR_OK) tsr_forget_archive(archive);
     return status;
 }

@@ -55,23 +55,26 @@ static const uint8_t *look(struct listing *l, uint64_t at, size_t size, size_t m
     return l->status == TSR_OK ? l->bytes + (at - l->at) : NULL;
 }
 
-static void add(struct listing *l, const struct tsr_archive_member *member)
+enum tsr_status tsr_list_member(struct tsr_input *input, struct tsr_archive *a, const struct tsr_archive_member *member,
+                                struct tsr_error *error)
 {
     enum { FIRST = 1024 };
-    struct tsr_archive *const a = l->archive;
-    if (l->status != TSR_OK || a->count == TSR_ARCHIVE_MEMBERS) return;
+    if (a->count == TSR_ARCHIVE_MEMBERS) return TSR_OK;
     if (a->count == a->capacity) {
         const size_t capacity = a->capacity > 0 ? 2 * a->capacity : FIRST;
-        l->status = tsr_input_claim_header(l->input, capacity * sizeof *a->member, l->error);
-        struct tsr_archive_member *const grown =
-            l->status == TSR_OK ? realloc(a->member, capacity * sizeof *grown) : NULL;
-        if (!grown && l->status == TSR_OK)
-            l->status = tsr_fail(l->error, TSR_ERROR_LIMIT, "no memory for the list of an archive's files");
-        if (!grown) return;
+        TSR_TRY(tsr_input_claim_header(input, capacity * sizeof *a->member, error));
+        struct tsr_archive_member *const grown = realloc(a->member, capacity * sizeof *grown);
+        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the list of an archive's files");
         a->member = grown;
         a->capacity = capacity;
     }
     a->member[a->count++] = *member;
+    return TSR_OK;
+}
+
+static void add(struct listing *l, const struct tsr_archive_member *member)
+{
+    if (l->status == TSR_OK) l->status = tsr_list_member(l->input, l->archive, member, l->error);
 }
 
 /* ---- ZIP ---------------------------------------------------------------------------------------------------- */
@@ -103,13 +106,14 @@ static bool get_local(struct listing *l, uint64_t at, const struct tsr_archive_m
     if (!h || !tsr_begins_zip(h, LOCAL)) return false;
     const unsigned flags = get_u16(h + 6), method = get_u16(h + 8), extra = get_u16(h + 28);
     const uint64_t names = at + LOCAL + get_u16(h + 26);
-    struct tsr_archive_member m = {.start = names + extra, .is_deflated = method == DEFLATED};
+    struct tsr_archive_member m = {.start = names + extra,
+                                   .kind = method == DEFLATED ? TSR_FOUND_DEFLATE : TSR_FOUND_FILE};
     m.size = told ? told->size : tsr_read_u32(h + 18);
     m.plain = told ? told->plain : tsr_read_u32(h + 22);
     if (m.start >= l->size || (flags & ENCRYPTED) || (method != DEFLATED && method != 0)) return false;
     if (!told && extra > 0) get_sizes64(l, names, extra, (uint64_t *const[]){&m.plain, &m.size, NULL});
     const bool is_told = m.size > 0 && m.size <= l->size - m.start && m.plain <= TSR_DEFLATE_RATIO * m.size;
-    if (!is_told && !m.is_deflated) return false;
+    if (!is_told && method != DEFLATED) return false;
     if (!is_told) m.size = l->size - m.start;
     if (!is_told) m.plain = 0;
     *end = is_told ? m.start + m.size : m.start;
@@ -211,7 +215,8 @@ static void list_tar(struct listing *l)
     for (uint64_t at = 0; (header = look(l, at, BLOCK, 0)) && tsr_begins_tar(header, BLOCK);) {
         const uint64_t bytes = tar_size(header), left = l->size - at - BLOCK;
         const uint8_t type = header[TYPE_AT];
-        const struct tsr_archive_member m = {.start = at + BLOCK, .size = bytes, .plain = bytes};
+        const struct tsr_archive_member m = {
+            .start = at + BLOCK, .size = bytes, .plain = bytes, .kind = TSR_FOUND_FILE};
         if (bytes > left) break;
         if (bytes > 0 && (type == '0' || type == 0)) add(l, &m);
         const uint64_t blocks = (bytes + BLOCK - 1) / BLOCK * BLOCK;

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "packed_archive.h"
 #include "packed_file.h"
 #include "io/bytes/zstd_contexts.h"
 #include "io/nodes/elements/elements_blocks.h"
@@ -51,14 +52,31 @@ static enum tsr_status put_block_codes(struct tsr_packed_file *p, struct tsr_ele
     return TSR_OK;
 }
 
+/* Blocks as they are cut. */
+struct blocks {
+    const uint8_t *bytes;
+    struct tsr_elements_block *block;
+    unsigned count;
+};
+
+static void add_block(void *context, uint64_t start, uint64_t end, unsigned form)
+{
+    struct blocks *const b = context;
+    b->block[b->count++] =
+        (struct tsr_elements_block){.bytes = b->bytes + start, .size = (size_t)(end - start), .form = form};
+}
+
 /* A long DICOM file, in blocks. The one in the middle is coded first, as a try. */
 static enum tsr_status put_blocks(struct tsr_packed_file *p, struct tsr_error *error)
 {
-    unsigned count = 0;
     struct tsr_elements_block *const block = calloc(TSR_ELEMENTS_BLOCKS, sizeof *block);
-    if (!block) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code elements");
-    enum tsr_status status = tsr_elements_cut(p->file, p->size, block, &count, error);
-    if (status == TSR_OK) status = try_block(&block[count / 2], error);
+    struct tsr_elements_cut *const cut = tsr_elements_begin_cut(p->file, (uint32_t)p->size);
+    struct blocks b = {.bytes = p->file, .block = block};
+    if (block && cut) tsr_elements_cut(cut, p->file, p->size, add_block, &b);
+    free(cut);
+    const unsigned count = b.count;
+    enum tsr_status status = count > 0 ? try_block(&block[count / 2], error)
+                                       : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code elements");
     if (status == TSR_OK) {
         for (unsigned i = 0; i < count; i++)
             if (block[i].code.size == 0) block[i].code.limit = block[i].size;
@@ -99,4 +117,67 @@ enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *e
     if (status == TSR_OK) return tsr_pack_stream(p, 0, p->size, TSR_PIECE_ELEMENTS, &code, &none, error);
     tsr_bytes_free(&code);
     return status == TSR_ERROR_CORRUPT ? tsr_decline(error) : status;
+}
+
+/* ---- Longer files -------------------------------------------------------------------------------------------- */
+
+struct listing {
+    struct tsr_input *input;
+    struct tsr_archive *archive;
+    enum tsr_status status;
+    struct tsr_error *error;
+};
+
+static void list_block(void *context, uint64_t start, uint64_t end, unsigned form)
+{
+    struct listing *const l = context;
+    const struct tsr_archive_member member = {.start = start,
+                                              .size = end - start,
+                                              .memory = TSR_ELEMENTS_MEMORY + 3 * (end - start),
+                                              .kind = TSR_FOUND_ELEMENTS,
+                                              .form = form};
+    if (l->status == TSR_OK) l->status = tsr_list_member(l->input, l->archive, &member, l->error);
+}
+
+/* Cuts the file, which is read in parts of room bytes. */
+static enum tsr_status list_blocks(struct listing *l, uint8_t *bytes, size_t room)
+{
+    const uint64_t size = tsr_input_size(l->input);
+    struct tsr_elements_cut *cut = NULL;
+    for (uint64_t at = 0; at < size && l->status == TSR_OK;) {
+        const size_t now = size - at < room ? (size_t)(size - at) : room;
+        l->status = tsr_input_peek(l->input, at, bytes, now, l->error);
+        if (l->status == TSR_OK && !cut && !(cut = tsr_elements_begin_cut(bytes, (uint32_t)size)))
+            l->status = tsr_fail(l->error, TSR_ERROR_LIMIT, "no memory to cut elements");
+        if (l->status == TSR_OK) tsr_elements_cut(cut, bytes, now, list_block, l);
+        at += now;
+    }
+    free(cut);
+    return l->status;
+}
+
+/* Codes the block in the middle, as a try. */
+static enum tsr_status try_middle(const struct listing *l, uint8_t *bytes)
+{
+    const struct tsr_archive_member *const middle = &l->archive->member[l->archive->count / 2];
+    struct tsr_elements_block block = {.bytes = bytes, .size = (size_t)middle->size, .form = middle->form};
+    TSR_TRY(tsr_input_peek(l->input, middle->start, bytes, block.size, l->error));
+    const enum tsr_status status = try_block(&block, l->error);
+    tsr_bytes_free(&block.code);
+    return status;
+}
+
+enum tsr_status tsr_list_elements(struct tsr_input *input, struct tsr_archive *archive, struct tsr_error *error)
+{
+    struct listing l = {.input = input, .archive = archive, .error = error};
+    *archive = (struct tsr_archive){0};
+    if (tsr_input_size(input) > UINT32_MAX) return tsr_fail(error, TSR_DECLINED, "it has too many bytes");
+    TSR_TRY(tsr_input_claim_header(input, TSR_ELEMENTS_MEMORY + 4 * (uint64_t)TSR_ELEMENTS_PLAIN, error));
+    uint8_t *const bytes = malloc(TSR_ELEMENTS_PLAIN);
+    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to cut elements");
+    enum tsr_status status = list_blocks(&l, bytes, TSR_ELEMENTS_PLAIN);
+    if (status == TSR_OK) status = try_middle(&l, bytes);
+    free(bytes);
+    if (status != TSR_OK) tsr_forget_archive(archive);
+    return status;
 }

@@ -11,13 +11,15 @@ enum {
     TSR_PACKED_GAIN = 64     /* bytes that a file becomes smaller by at least, but for a PNG */
 };
 #define TSR_PACKED_PLAIN ((uint64_t)1 << 30) /* plain bytes of all streams */
+#define TSR_PACKED_FILE \
+    ((uint64_t)1 << 28) /* bytes of a file that is held to be packed: of a longer one, members are */
 
 struct tsr_packed_file {
     struct tsr_source *source;
     const struct tsr_packing *packing;
     struct tsr_crew crew;
     enum tsr_kind kind;
-    const uint8_t *file; /* the whole file, held by the input; NULL: of an archive that is too large */
+    const uint8_t *file; /* the whole file, held by the input; NULL: of a long one */
     size_t size;         /* its bytes */
     uint64_t done;       /* bytes of the input that pieces have */
     uint64_t verbatim;   /* what the file takes stored; 0: not known */
@@ -53,9 +55,14 @@ enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error
 /* The elements of a DICOM file. */
 enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *error);
 enum tsr_status tsr_pack_png(struct tsr_packed_file *p, struct tsr_error *error);
-/* A ZIP or TAR: opens its source. header: what tsr_packed_open has begun. */
+/* A ZIP or TAR, or another long file in which much may stand (packed_archive.h): opens its source. header: what
+ * tsr_packed_open has begun. */
+#define TSR_SMALL_ARCHIVE ((uint64_t)1 << 25) /* bytes */
+struct tsr_archive;
+typedef enum tsr_status tsr_lists(struct tsr_input *input, struct tsr_archive *archive, struct tsr_error *error);
 enum tsr_status tsr_archive_open(struct tsr_input *input, const struct tsr_packing *packing,
-                                 const struct tsr_header *header, struct tsr_source **source, struct tsr_error *error);
+                                 const struct tsr_header *header, tsr_lists *list, struct tsr_source **source,
+                                 struct tsr_error *error);
 
 /* Whether a file in a file, which begins with these bytes, may become smaller as a file of its own. */
 bool tsr_may_be_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size);
@@ -76,7 +83,7 @@ bool tsr_take_inner(struct tsr_packed_file *p, const struct tsr_inner *inner);
  * follows stays bytes. If it looks damaged, the error has an offset, after TSR_OK, too. And the first part of that, of
  * which several threads may do one each; *used: bytes before a fault. */
 enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error);
-enum tsr_status tsr_prove_jpeg(const struct tsr_packed_file *p, size_t start, size_t size, size_t *used,
+enum tsr_status tsr_prove_jpeg(const struct tsr_packed_file *p, const uint8_t *stream, size_t size, size_t *used,
                                struct tsr_bytes *packed, struct tsr_error *error);
 
 /* What packing JPEG streams takes, at most: memory, which is of blocks and of what stands between the stream and what

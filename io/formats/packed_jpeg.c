@@ -11,14 +11,14 @@ enum {
     ITEM_HEAD = 8       /* of DICOM */
 };
 
-enum tsr_status tsr_prove_jpeg(const struct tsr_packed_file *p, size_t start, size_t size, size_t *used,
+enum tsr_status tsr_prove_jpeg(const struct tsr_packed_file *p, const uint8_t *stream, size_t size, size_t *used,
                                struct tsr_bytes *packed, struct tsr_error *error)
 {
     const struct tsr_node_work work = {.crew = p->crew};
     struct tsr_bytes none = {0};
     struct tsr_error why;
     packed->limit = size > TSR_PACKED_GAIN ? size - TSR_PACKED_GAIN : 0;
-    const enum tsr_status status = tsr_prove(&tsr_node_jpeg, &work, p->file + start, size, used, packed, &none, &why);
+    const enum tsr_status status = tsr_prove(&tsr_node_jpeg, &work, stream, size, used, packed, &none, &why);
     if (status == TSR_OK) *error = why;
     if (status == TSR_OK) return TSR_OK;
     tsr_bytes_free(packed);
@@ -29,7 +29,7 @@ enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t si
 {
     struct tsr_bytes packed = {0}, none = {0};
     size_t used;
-    TSR_TRY(tsr_prove_jpeg(p, start, size, &used, &packed, error));
+    TSR_TRY(tsr_prove_jpeg(p, p->file + start, size, &used, &packed, error));
     return tsr_pack_stream(p, start, start + used, TSR_PIECE_JPEG, &packed, &none, error);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "io/nodes/deflate/deflate.h"
+#include "io/nodes/elements/elements_mix.h"
 #include "io/recipe/prove.h"
 
 /* Proves a deflate stream, of which the end is found; of a short one nothing is gained. */
@@ -29,10 +30,18 @@ static enum tsr_status prove_deflate(struct tsr_lane *lane)
 static enum tsr_status prove_jpeg(struct tsr_lane *lane)
 {
     size_t used = 0;
-    TSR_TRY(tsr_prove_jpeg(lane->lanes->p, (size_t)lane->found.start, (size_t)lane->found.size, &used, &lane->plain,
-                           &lane->error));
+    TSR_TRY(tsr_prove_jpeg(lane->lanes->p, lane->bytes, (size_t)lane->found.size, &used, &lane->plain, &lane->error));
     lane->found.size = used;
     return TSR_OK;
+}
+
+static enum tsr_status code_elements(struct tsr_lane *lane)
+{
+    const size_t size = (size_t)lane->found.size;
+    lane->plain.limit = size - TSR_PACKED_GAIN;
+    const enum tsr_status status =
+        tsr_elements_mix_block(lane->bytes, size, lane->found.form, &lane->plain, &lane->error);
+    return status == TSR_ERROR_CORRUPT ? tsr_decline(&lane->error) : status;
 }
 
 static bool has_failed(const struct tsr_lane *lane)
@@ -47,8 +56,10 @@ static void prove_lane(void *context, unsigned i)
     lane->status = has_failed(lane)                   ? tsr_fail(&lane->error, TSR_DECLINED, "%s", "")
                    : found->kind == TSR_FOUND_JPEG    ? prove_jpeg(lane)
                    : found->kind == TSR_FOUND_DEFLATE ? prove_deflate(lane)
-                                                      : tsr_code_inner(lane->lanes->p, lane->bytes, (size_t)found->size,
-                                                                       found->share, &lane->inner, &lane->error);
+                   : found->kind == TSR_FOUND_ELEMENTS
+                       ? code_elements(lane)
+                       : tsr_code_inner(lane->lanes->p, lane->bytes, (size_t)found->size, found->share, &lane->inner,
+                                        &lane->error);
 }
 
 static void free_lane(struct tsr_lane *lane)
@@ -63,7 +74,7 @@ static void free_lane(struct tsr_lane *lane)
 /* Puts what a lane has made, which is not the lane's afterwards. TSR_DECLINED: it stays bytes. */
 static enum tsr_status put_lane(struct tsr_packed_file *p, struct tsr_lane *lane, struct tsr_error *error)
 {
-    static const enum tsr_piece_kind kinds[] = {TSR_PIECE_JPEG, TSR_PIECE_DEFLATE, TSR_PIECE_BYTES};
+    static const enum tsr_piece_kind kinds[] = {TSR_PIECE_JPEG, TSR_PIECE_DEFLATE, TSR_PIECE_BYTES, TSR_PIECE_ELEMENTS};
     const struct tsr_found *const found = &lane->found;
     const uint64_t end = found->start + found->size;
     const bool is_file = tsr_take_inner(p, &lane->inner), is_bytes = found->kind == TSR_FOUND_FILE;

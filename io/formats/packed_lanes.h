@@ -3,11 +3,10 @@
 #ifndef TSR_IO_FORMATS_PACKED_LANES_H
 #define TSR_IO_FORMATS_PACKED_LANES_H
 
+#include "packed_archive.h"
 #include "packed_file.h"
 
 enum { TSR_PACKED_LANES = 16 };
-
-enum tsr_found_kind { TSR_FOUND_JPEG, TSR_FOUND_DEFLATE, TSR_FOUND_FILE, TSR_FOUND_KINDS };
 
 /* A stream that was found, or a file that may be coded. */
 struct tsr_found {
@@ -17,6 +16,7 @@ struct tsr_found {
     uint64_t plain; /* bytes of the file, or plain ones of deflate, at most */
     uint64_t share; /* bytes of the files in it that may be looked at */
     uint64_t memory; /* that a lane takes for it, but for coding a file, which claims its own */
+    unsigned form;   /* of elements */
 };
 
 /* The byte where the search goes on after what stays bytes. */

@@ -1,6 +1,7 @@
-/* Packs archives, ZIP and TAR, member by member: each is coded as a file of its own, or its deflate stream is.
- * PACKED.md. A small archive is packed when it is opened. A larger one is packed while its pieces are written, so that
- * it takes the memory of some of its members, and its header is complete at its end. */
+/* Packs archives, ZIP and TAR, member by member: each is coded as a file of its own, or its deflate stream is; and the
+ * streams or elements in other long files. PACKED.md. A small archive is packed when it is opened. A larger one, and
+ * other files, are packed while their pieces are written, so that they take the memory of some members, and their
+ * header is complete at its end. */
 #include <limits.h>
 
 #include "format.h"
@@ -11,9 +12,9 @@
 enum {
     GATHERED = 4 << 20, /* bytes of pieces that are made before they are written */
     PLAIN_RATIO = 16, /* plain bytes of a deflate stream that are made, for each of its own, where they are not told */
-    PLAIN_FREE = 1 << 20
+    PLAIN_FREE = 1 << 20,
+    MOST_FAILURES = 64 /* streams of a kind, of what is no archive, that cannot be packed: then no more are tried */
 };
-#define SMALL_ARCHIVE ((uint64_t)1 << 25) /* bytes */
 #define SMALL_MEMBERS ((uint64_t)1 << 27) /* bytes of all members of a small archive */
 #define MOST_MEMBER ((uint64_t)1 << 28)   /* bytes of a member, as a file and in the archive; larger ones stay bytes */
 #define MOST_UNTOLD ((uint64_t)1 << 26)   /* the same of one whose size is not told */
@@ -35,7 +36,7 @@ static uint64_t most_of(const struct tsr_archive_member *m)
     const uint64_t size = m->size < MOST_UNTOLD ? m->size : MOST_UNTOLD,
                    untold =
                        PLAIN_FREE + PLAIN_RATIO * size < MOST_UNTOLD ? PLAIN_FREE + PLAIN_RATIO * size : MOST_UNTOLD;
-    return !m->is_deflated ? m->size : m->plain > 0 ? m->plain : untold;
+    return m->kind != TSR_FOUND_DEFLATE ? m->size : m->plain > 0 ? m->plain : untold;
 }
 
 /* Whether it is looked at, whatever the memory of the machine. */
@@ -43,7 +44,7 @@ static bool may_pack(const struct tsr_archive_member *m)
 {
     const uint64_t most = most_of(m);
     if (m->size < TSR_PACKED_STREAM || m->size > MOST_MEMBER || most > MOST_MEMBER) return false;
-    return !m->is_deflated || tsr_deflate_cost(m->size, most, most) <= TSR_PACKED_MEMORY;
+    return m->kind != TSR_FOUND_DEFLATE || tsr_deflate_cost(m->size, most, most) <= TSR_PACKED_MEMORY;
 }
 
 /* What a lane takes, but for coding a file, which claims its own: the member; plain bytes, which may have more room
@@ -51,7 +52,8 @@ static bool may_pack(const struct tsr_archive_member *m)
 static uint64_t lane_memory(const struct tsr_archive_member *m)
 {
     const uint64_t plain = most_of(m);
-    return m->is_deflated ? 3 * m->size + 2 * plain + tsr_deflate_memory(plain) : m->size;
+    if (m->memory > 0) return m->memory;
+    return m->kind == TSR_FOUND_DEFLATE ? 3 * m->size + 2 * plain + tsr_deflate_memory(plain) : m->size;
 }
 
 /* Adds up what members take, and claims it. */
@@ -62,7 +64,7 @@ static enum tsr_status claim(struct archive_source *a, bool *is_small, struct ts
     uint64_t most = 0, lane = 0;
     for (size_t i = 0; i < a->archive.count; i++) {
         struct tsr_archive_member *const m = &a->archive.member[i];
-        if (m->is_deflated && m->plain == 0 && m->size > MOST_UNTOLD) m->size = MOST_UNTOLD;
+        if (m->kind == TSR_FOUND_DEFLATE && m->plain == 0 && m->size > MOST_UNTOLD) m->size = MOST_UNTOLD;
         if (!may_pack(m)) continue;
         a->all += most_of(m);
         most = tsr_max_u64(most, most_of(m));
@@ -71,19 +73,19 @@ static enum tsr_status claim(struct archive_source *a, bool *is_small, struct ts
     const uint64_t limit = tsr_input_inner_limit(input);
     a->lanes.position.left = limit;
     a->shared = limit > a->all ? limit - a->all : 0;
-    *is_small = size <= SMALL_ARCHIVE && a->all <= SMALL_MEMBERS;
+    *is_small = size <= TSR_SMALL_ARCHIVE && a->all <= SMALL_MEMBERS;
     const uint64_t held = list + (*is_small ? size + a->all : GATHERED + most);
     return tsr_pack_claim(&a->p, 0, held + lane, held, error);
 }
 
-/* Whether a member that is not deflated begins like a file that is coded. */
+/* Whether a member that may be a file begins like one that is coded. */
 static enum tsr_status look_at(struct archive_source *a, const struct tsr_archive_member *m, bool *may_be,
                                struct tsr_error *error)
 {
     uint8_t head[TSR_HEAD_BYTES];
     const size_t size = m->size < sizeof head ? (size_t)m->size : sizeof head;
     *may_be = true;
-    if (m->is_deflated) return TSR_OK;
+    if (m->kind != TSR_FOUND_FILE) return TSR_OK;
     TSR_TRY(tsr_input_peek(a->base.input, m->start, head, size, error));
     *may_be = tsr_may_be_inner(&a->p, head, size);
     return TSR_OK;
@@ -102,11 +104,12 @@ static enum tsr_status next_member(struct tsr_lanes *lanes, struct tsr_found *fo
         TSR_TRY(look_at(a, m, is_found, error));
         *found = (struct tsr_found){.start = m->start,
                                     .size = m->size,
-                                    .kind = m->is_deflated ? TSR_FOUND_DEFLATE : TSR_FOUND_FILE,
-                                    .has_end = !m->is_deflated || m->plain > 0,
+                                    .kind = m->kind,
+                                    .has_end = m->kind != TSR_FOUND_DEFLATE || m->plain > 0,
                                     .plain = most,
                                     .share = a->shared / (a->all / most + 1),
-                                    .memory = lane_memory(m)};
+                                    .memory = lane_memory(m),
+                                    .form = m->form};
         if (*is_found) position->at = m->start + m->size;
         if (*is_found && found->has_end) position->left -= most;
     }
@@ -137,12 +140,12 @@ static void close_archive(struct tsr_source *source)
     tsr_forget_archive(&a->archive);
 }
 
-static enum tsr_status pack_archive(struct archive_source *a, struct tsr_error *error)
+static enum tsr_status pack_archive(struct archive_source *a, tsr_lists *list, struct tsr_error *error)
 {
     static const struct tsr_source_ops growing = {.extend = extend, .close = close_archive};
     struct tsr_input *const input = a->base.input;
     bool is_small, is_last;
-    TSR_TRY(tsr_list_archive(input, &a->archive, error));
+    TSR_TRY(list(input, &a->archive, error));
     TSR_TRY(claim(a, &is_small, error));
     if (!is_small) {
         a->base.ops = &growing;
@@ -157,10 +160,12 @@ static enum tsr_status pack_archive(struct archive_source *a, struct tsr_error *
 }
 
 enum tsr_status tsr_archive_open(struct tsr_input *input, const struct tsr_packing *packing,
-                                 const struct tsr_header *header, struct tsr_source **source, struct tsr_error *error)
+                                 const struct tsr_header *header, tsr_lists *list, struct tsr_source **source,
+                                 struct tsr_error *error)
 {
     static const struct tsr_source_ops ops = {.close = close_archive};
     struct archive_source *const a = tsr_source_create(sizeof *a, input, header, &ops, error);
+    const bool is_archive = list == tsr_list_archive;
     *source = NULL;
     if (!a) return TSR_ERROR_LIMIT;
     a->packing = *packing;
@@ -168,10 +173,10 @@ enum tsr_status tsr_archive_open(struct tsr_input *input, const struct tsr_packi
                                     .packing = &a->packing,
                                     .crew = tsr_input_crew(input),
                                     .kind = packing->kind,
-                                    .has_inner = packing->inner.compress != NULL};
+                                    .has_inner = is_archive && packing->inner.compress != NULL};
     a->lanes.p = &a->p;
     a->lanes.next = next_member;
-    a->lanes.most_failures = INT_MAX;
+    a->lanes.most_failures = is_archive ? INT_MAX : MOST_FAILURES;
     a->lanes.vain_plain = UINT64_MAX;
-    return tsr_source_finish(a, pack_archive(a, error), source);
+    return tsr_source_finish(a, pack_archive(a, list, error), source);
 }

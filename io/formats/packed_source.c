@@ -5,13 +5,11 @@
 
 #include "packed_archive.h"
 #include "packed_file.h"
+#include "io/nodes/elements/elements_blocks.h"
 #include "io/nodes/gzip/gzip.h"
 #include "io/nodes/jpeg/jpeg.h"
 
 enum { LEAST_PNG = 57 }; /* bytes of a PNG */
-
-/* Larger files are not packed on any machine, but for archives: else bytes would depend on memory. */
-#define FILE_LIMIT ((uint64_t)1 << 28)
 
 const char tsr_cannot_gzip[] = "its gzip stream cannot be coded: ",
            tsr_cannot_jpeg[] = "its JPEG stream cannot be coded: it ",
@@ -134,22 +132,24 @@ static enum tsr_status pack(struct tsr_packed_file *p, bool is_small, struct tsr
 }
 
 /* TSR_DECLINED: a look at the first bytes and the size says that the file is not packed. */
-static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_packing *packing, bool *is_archive,
+static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_packing *packing, tsr_lists **list,
                                    struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
-    const bool is_png = packing->kind == TSR_KIND_PNG;
+    const bool is_png = packing->kind == TSR_KIND_PNG, is_other = packing->kind == TSR_KIND_OTHER;
     uint8_t head[512] = {0};
     const size_t first = size < sizeof head ? (size_t)size : sizeof head;
     TSR_TRY(tsr_input_read(input, 0, head, first, error));
     if (packing->kind != TSR_KIND_DICOM && !is_png && !tsr_begins_jpeg(head) && !tsr_begins_gzip(head) &&
         !tsr_may_have_streams(head, first))
         return tsr_fail(error, TSR_DECLINED, "%s", "");
-    *is_archive = packing->kind == TSR_KIND_OTHER && size >= TSR_PACKED_STREAM &&
-                  (tsr_begins_zip(head, first) || tsr_begins_tar(head, first));
-    if (size > FILE_LIMIT && !*is_archive)
-        return tsr_fail(error, TSR_DECLINED, "it is not coded: it has more than %llu MiB",
-                        (unsigned long long)(FILE_LIMIT >> 20));
+    const bool is_long = size > (tsr_begins_jpeg(head) ? TSR_PACKED_FILE : TSR_SMALL_ARCHIVE);
+    if (is_other && size >= TSR_PACKED_STREAM && (tsr_begins_zip(head, first) || tsr_begins_tar(head, first)))
+        *list = tsr_list_archive;
+    else if (is_other && is_long && tsr_may_have_streams(head, first))
+        *list = tsr_list_streams;
+    else if (packing->kind == TSR_KIND_DICOM && size > TSR_ELEMENTS_LONG)
+        *list = tsr_list_elements;
     return TSR_OK;
 }
 
@@ -160,16 +160,20 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
     const enum tsr_kind kind = packing->kind;
     struct tsr_header header = {.kind = kind, .recipe = TSR_RECIPE_PACKED, .exact = true};
     struct tsr_packed_file p = {.packing = packing, .crew = tsr_input_crew(input), .kind = kind, .size = (size_t)size};
-    bool is_archive;
+    tsr_lists *list = NULL;
     *source = NULL;
     tsr_input_begin_inner(input, size, UINT64_MAX);
-    TSR_TRY(check_begin(input, packing, &is_archive, error));
+    TSR_TRY(check_begin(input, packing, &list, error));
     snprintf(header.reason, sizeof header.reason, "%.*s", TSR_REASON_LIMIT, packing->reason);
-    if (is_archive) return tsr_archive_open(input, packing, &header, source, error);
+    enum tsr_status status = list ? tsr_archive_open(input, packing, &header, list, source, error) : TSR_DECLINED;
+    if (status != TSR_DECLINED || list == tsr_list_archive || (list && size > TSR_PACKED_FILE)) return status;
+    if (size > TSR_PACKED_FILE)
+        return tsr_fail(error, TSR_DECLINED, "it is not coded: it has more than %llu MiB",
+                        (unsigned long long)(TSR_PACKED_FILE >> 20));
     TSR_TRY(tsr_input_claim_header(input, size, error));
     p.source = tsr_source_create(sizeof *p.source, input, &header, NULL, error);
     if (!p.source) return TSR_ERROR_LIMIT;
-    enum tsr_status status = tsr_input_hold(input, p.size, &p.file, error);
+    status = tsr_input_hold(input, p.size, &p.file, error);
     const bool is_small = size < (kind == TSR_KIND_PNG ? LEAST_PNG : TSR_PACKED_STREAM),
                may_be_cut = kind != TSR_KIND_PNG && kind != TSR_KIND_DICOM; /* others have looked at their own */
     if (status == TSR_OK && (!is_small || may_be_cut)) status = pack(&p, is_small, error);

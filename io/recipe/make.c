@@ -200,8 +200,8 @@ static enum tsr_status take_head(struct tsr_maker *m, struct tsr_piece_head *hea
     return TSR_OK;
 }
 
-/* Pieces that follow each other and that threads make at once: codes of elements, files, and few bytes between them.
- * Others are made one by one. */
+/* Pieces that follow each other and that threads make at once: codes of elements, JPEG streams, files, and few bytes
+ * between them. * Others are made one by one. */
 struct joining {
     unsigned count, lanes; /* lanes: those that have memory */
     uint64_t lane_bytes;
@@ -224,7 +224,7 @@ static bool may_join(const struct tsr_maker *m, const struct tsr_piece_head *hea
 {
     enum { FEW_BYTES = 1 << 12 };
     if (m->making.enough > 0) return false;
-    return head->kind == TSR_PIECE_ELEMENTS || head->inner > 0 ||
+    return head->kind == TSR_PIECE_ELEMENTS || head->kind == TSR_PIECE_JPEG || head->inner > 0 ||
            (tsr_has_inner(m->header) && are_bytes(head) && head->size <= FEW_BYTES);
 }
 
@@ -356,7 +356,8 @@ static enum tsr_status put_pieces(struct tsr_maker *m, struct tsr_error *error)
     if (!j) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make pieces");
     const uint64_t room = m->header->room;
     j->lanes = 1;
-    j->lane_bytes = tsr_has_inner(m->header) ? tsr_unpacking_memory(room, room, NULL) : (uint64_t)LANE_BYTES;
+    j->lane_bytes = tsr_unpacking_memory(room, room, tsr_has_inner(m->header) ? NULL : &tsr_node_jpeg);
+    if (j->lane_bytes < LANE_BYTES) j->lane_bytes = LANE_BYTES;
     const enum tsr_status status = put_all(m, j, error);
     give_lanes_back(m, j);
     for (struct lane *lane = j->lane; lane < j->lane + LANES; lane++) {

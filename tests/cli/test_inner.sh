@@ -15,14 +15,14 @@ same()
     "$BIN/tsr_reference" "$1.tsr" theirs && cmp "$1" theirs || bad "$1: the reference decoder"
 }
 
-# inner FILE COUNT MOST: it has so many files in it, and takes at most so many bytes.
+# inner FILE COUNT MOST [streams]: it has so many files in it, or none but streams, and takes at most so many bytes.
 inner()
 {
     run 0 "$TESSERA" compress -q -f "$1"
     [ "$(bytes "$1.tsr")" -le "$3" ] || bad "$1: $(bytes "$1.tsr") bytes, over $3"
     run 0 "$TESSERA" info --json "$1.tsr"
     files=$(sed -n 's/.*"restore":"files".*"files":\([0-9]*\),.*/\1/p' "$out")
-    [ "${files:-0}" -eq "$2" ] && grep -q '"restore":"files"' "$out" || bad "$1 has not $2 files in it: $(cat "$out")"
+    [ "${files:-0}" -eq "$2" ] && grep -q "\"restore\":\"${4:-files}\"" "$out" || bad "$1 has not $2 files in it: $(cat "$out")"
     same "$1"
 }
 
@@ -178,7 +178,7 @@ inner large.tar 3 $((most + 20000))
 inner large.zip 9 $((4 * most))
 run 0 "$TESSERA" info --json large.zip.tsr
 grep -q '"original_damage":"a file in it looks damaged' "$out" || bad "a damaged file in a large archive: $(cat "$out")"
-inner large_text.zip 0 200000
+inner large_text.zip 0 200000 streams
 for file in large_cut large_lying large_none; do
     run 0 "$TESSERA" compress -q -f $file.zip
     same $file.zip
@@ -195,6 +195,35 @@ least=$(sed -n 's/.* they take \([0-9]*\)M.*/\1/p' "$err")
 run 62 "$TESSERA" compress -q -f -T 1 --memory "${least}M" -o none.tsr large.zip
 grep -q 'memory' "$err" || bad "too little memory: $(cat "$err")"
 [ ! -e none.tsr ] || bad "too little memory leaves an output"
+
+# Other long files: their streams are listed, and packed while pieces are written. A stream that is cut, a beginning that
+# is no stream, one that lies across two parts that are searched, and nothing but holes between them.
+python3 - "$DATA" <<'P' || bad "no long files"
+import sys, zlib
+jpeg = open(sys.argv[1] + "/packed/photo.jpg", "rb").read()
+text = b"".join(b"%d 0 obj << /Length %d >> endobj\n" % (k, k * k) for k in range(4000))
+flate = b"stream\n" + zlib.compress(text, 6) + b"\nendstream\n"
+def make(name, size, parts):
+    with open(name, "wb") as f:
+        for at, part in parts:
+            f.seek(at)
+            f.write(part)
+        f.truncate(size)
+part = 8 << 20
+make("long.avi", 34 << 20, [(0, b"RIFF1234AVI "), (100, jpeg), (part - 50, jpeg), (3 * part, b"\xff\xd8\xff\xe0"), (3 * part + 20, jpeg)])
+make("long.tiff", 257 << 20, [(0, b"II+\0" + bytes(12)), (1 << 20, jpeg[: len(jpeg) // 2]), (2 << 20, jpeg), ((257 << 20) - len(jpeg), jpeg)])
+make("long.pdf", 34 << 20, [(0, b"%PDF-1.4\n" + flate), (part - 2000, flate), (2 * part, jpeg), ((34 << 20) - len(flate), flate)])
+make("long_none.avi", 34 << 20, [(0, b"RIFF1234AVI ")])
+P
+inner long.avi 0 5450 streams
+inner long.tiff 0 12800 streams
+inner long.pdf 0 72500 streams
+run 0 "$TESSERA" compress -q -f long_none.avi && same long_none.avi
+for file in long.avi long.tiff long.pdf; do
+    run 0 "$TESSERA" compress -q -f -T 4 -o one.tsr $file && cmp one.tsr $file.tsr || bad "$file: threads change bytes"
+    run 0 "$TESSERA" compress -q -f -T 1 --memory 120M -o one.tsr $file && cmp one.tsr $file.tsr || bad "$file: memory changes bytes"
+    run 0 "$TESSERA" test -q -T 1 --memory 120M $file.tsr
+done
 run 0 "$TESSERA" compress -q -T 2 --series large_series.tsr large.tar slice_01.dcm large.zip
 run 0 "$TESSERA" test -q large_series.tsr
 finish

@@ -10,39 +10,42 @@
  * than those of 1 MiB, and half of the time where there are four threads. */
 enum { USUAL = 1 << 19 };
 
-static void add(struct tsr_elements_block *block, unsigned *count, const uint8_t *bytes, size_t start, size_t end,
-                unsigned form)
+struct tsr_elements_cut {
+    struct tsr_place place;
+    uint64_t size, parts, part; /* part: the one that is read */
+    uint64_t at, start;         /* bytes that came; where the block begins */
+    uint64_t element;           /* the last one that begins at the end of a part or before it */
+    unsigned form;
+};
+
+struct tsr_elements_cut *tsr_elements_begin_cut(const uint8_t *first, uint32_t size)
 {
-    block[(*count)++] = (struct tsr_elements_block){
-        .bytes = bytes + start, .size = end - start, .form = start == 0 ? form : form | TSR_PLACE_BARE};
+    struct tsr_elements_cut *const c = calloc(1, sizeof *c);
+    if (!c) return NULL;
+    c->size = size;
+    c->parts = ((uint64_t)size - 1) / USUAL + 1;
+    c->part = 1;
+    c->form = tsr_place_form(first, size < TSR_ELEMENTS_FIRST ? size : TSR_ELEMENTS_FIRST);
+    tsr_place_begin(&c->place, size, c->form);
+    return c;
 }
 
-enum tsr_status tsr_elements_cut(const uint8_t *bytes, size_t size,
-                                 struct tsr_elements_block block[TSR_ELEMENTS_BLOCKS], unsigned *count,
-                                 struct tsr_error *error)
+void tsr_elements_cut(struct tsr_elements_cut *c, const uint8_t *bytes, size_t count,
+                      void (*add)(void *context, uint64_t start, uint64_t end, unsigned form), void *context)
 {
-    const uint64_t parts = (size - 1) / USUAL + 1;
-    const unsigned form = tsr_place_form(bytes, (uint32_t)size);
-    struct tsr_place *const place = calloc(1, sizeof *place);
-    size_t start = 0, element = 0; /* of the block; the last one that begins at the end of a part or before it */
-    *count = 0;
-    if (!place) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to cut elements");
-    tsr_place_begin(place, (uint32_t)size, form);
-    for (uint64_t at = 0, part = 1; part < parts; at++) {
-        if (place->part == TSR_PLACE_IN_HEAD && place->offset == 0) element = (size_t)at;
-        const uint64_t end = size * part / parts, next = size * (part + 1) / parts;
-        if (at == end) {
-            part++;
-            const bool is_too_long = next - start > TSR_ELEMENTS_PLAIN;
-            const size_t cut = element > start ? element : is_too_long ? (size_t)end : start;
-            if (cut > start) add(block, count, bytes, start, cut, form);
-            start = cut;
+    for (const uint8_t *const last = bytes + count; bytes < last; bytes++, c->at++) {
+        if (c->place.part == TSR_PLACE_IN_HEAD && c->place.offset == 0) c->element = c->at;
+        const uint64_t end = c->size * c->part / c->parts, next = c->size * (c->part + 1) / c->parts;
+        if (c->at == end) {
+            c->part++;
+            const bool is_too_long = next - c->start > TSR_ELEMENTS_PLAIN;
+            const uint64_t start = c->start, cut = c->element > start ? c->element : is_too_long ? end : start;
+            if (cut > start) add(context, start, cut, start == 0 ? c->form : c->form | TSR_PLACE_BARE);
+            c->start = cut;
         }
-        tsr_place_take(place, bytes[at]);
+        tsr_place_take(&c->place, *bytes);
     }
-    add(block, count, bytes, start, size, form);
-    free(place);
-    return TSR_OK;
+    if (c->at == c->size) add(context, c->start, c->size, c->start == 0 ? c->form : c->form | TSR_PLACE_BARE);
 }
 
 struct mixing {

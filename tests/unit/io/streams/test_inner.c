@@ -187,7 +187,7 @@ TEST(zip)
     make_zip(zip, 8);
     struct tsr_archive archive = list_of(zip, END + 22);
     assert_true(archive.member[0].start == DATA && archive.member[0].size == 60 && archive.member[0].plain == 100 &&
-                archive.member[0].is_deflated);
+                archive.member[0].kind == TSR_FOUND_DEFLATE);
     tsr_forget_archive(&archive);
     zip[6] = 1;
     expect_members(zip, END + 22, 0, "encrypted");
@@ -284,7 +284,7 @@ TEST(zip64)
     struct tsr_archive archive = list_sparse(&s, size);
     assert_int_equal(archive.count, 1);
     assert_true(archive.member[0].start == far + 30 && archive.member[0].size == 1000 &&
-                archive.member[0].plain == 1500 && archive.member[0].is_deflated);
+                archive.member[0].plain == 1500 && archive.member[0].kind == TSR_FOUND_DEFLATE);
     assert_true(s.reads < 1 << 20);
     tsr_forget_archive(&archive);
     /* Where the place is not told, or the end of ZIP64 is nowhere, local headers are looked for. */
@@ -324,7 +324,7 @@ TEST(zip64_alone)
     struct tsr_archive archive = list_sparse(&s, 4 << 20);
     assert_int_equal(archive.count, 1);
     assert_true(archive.member[0].start == (3 << 20) + 50 && archive.member[0].size == 600 &&
-                archive.member[0].plain == 700 && !archive.member[0].is_deflated);
+                archive.member[0].plain == 700 && archive.member[0].kind == TSR_FOUND_FILE);
     tsr_forget_archive(&archive);
 }
 
