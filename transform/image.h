@@ -14,7 +14,8 @@ TSR_HD bool tsr_alike_images(const struct tsr_image *a, const struct tsr_image *
     return a->columns == b->columns && a->rows == b->rows && a->components == b->components &&
            a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
            a->is_signed == b->is_signed && a->planar == b->planar && a->big_endian == b->big_endian &&
-           a->swapped == b->swapped && a->exact_only == b->exact_only && a->stacked_rows == b->stacked_rows;
+           a->swapped == b->swapped && a->exact_only == b->exact_only && a->stacked_rows == b->stacked_rows &&
+           a->tile_side == b->tile_side;
 }
 
 static inline bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)

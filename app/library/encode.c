@@ -437,7 +437,8 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
         if (tsr_repeats_are_full(e->repeats)) TSR_TRY(tsr_put_repeats(e->repeats, UINT32_MAX, e->writer, error));
         tsr_forget_repeats(e->repeats);
     }
-    return tsr_put_repeats(e->repeats, UINT32_MAX, e->writer, error);
+    TSR_TRY(tsr_put_repeats(e->repeats, UINT32_MAX, e->writer, error));
+    return tsr_container_end_frames(e->writer, error);
 }
 
 static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)

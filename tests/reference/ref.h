@@ -91,6 +91,7 @@ struct ref_header { /* 3.1 */
     uint8_t shared_head[600]; /* 3.9, item 11 */
     unsigned shared_head_size;
     bool has_base;      /* 3.9, item 15 */
+    uint64_t base_id;   /* BASE.md 1 */
     struct {            /* BASE.md 4 */
         unsigned count; /* of patches; 0: it has none */
         uint32_t left, top, width, height, across, down;
@@ -148,7 +149,7 @@ bool ref_check_holds(const struct ref_section *section, uint64_t id, uint64_t n)
 /* 3: do sections of this type belong to the file itself, not to a member? */
 bool ref_is_own(const struct ref_file *file, unsigned type);
 /* 3.1: hashes of the header, of the sections and, for a member, of the proof. */
-bool ref_is_id(uint64_t id, const uint64_t *hashes, size_t count);
+uint64_t ref_id_of(const uint64_t *hashes, size_t count);
 bool ref_is_unknown(unsigned type); /* 3.11: is it a capital letter that FORMAT.md does not describe? */
 /* 3.11: fails; the sentence says that the section at this place is unknown or out of place. */
 bool ref_fail_type(const struct ref_file *file, size_t section);

@@ -307,6 +307,7 @@ static bool decode_base(const struct ref_part *part, const uint8_t **rasters)
     if (!ref_open_bytes(&file, copy, b.size, part->file->strict) || !ref_list_parts(&file, &parts, &count))
         return false;
     if (count != 1 || !ref_fits_base(h, &parts->header)) return ref_fail("a base is of another image");
+    if (parts->header.id != h->base_id) return ref_fail("a base has another id");
     if (!ref_read_proof(&whole, part) || !ref_read_proof(&of_base, parts)) return false;
     if (whole.original.size != of_base.original.size || memcmp(whole.original.hash, of_base.original.hash, 16) != 0)
         return ref_fail("a base is of another file");
