@@ -16,9 +16,8 @@ struct tsr_base_frames {
 
 bool tsr_fits_base(const struct tsr_header *header, const struct tsr_header *base)
 {
-    struct tsr_image image = base->image;
-    image.tile_side = header->image.tile_side; /* which headers do not say */
-    return tsr_has_samples(base) && base->coding.lossy && !base->has_base && tsr_same_image(&header->image, &image);
+    return tsr_has_samples(base) && base->coding.lossy && !base->has_base &&
+           tsr_same_image(&header->image, &base->image);
 }
 
 static enum tsr_status open_container(struct tsr_base_frames *b, const struct tsr_header *header,
