@@ -33,6 +33,7 @@ struct task {
     uint32_t number;
     int descriptor;            /* of the input's bytes, where they came through a pipe; else -1 */
     bool to_stdout;            /* the output is stdout */
+    char *mask;                /* --salvage: its second output; NULL: it has none */
     char *original;            /* verify: the file to compare with; NULL: there is none */
     bool is_orphan;            /* verify: it stands on one side alone */
     struct tsr_file_state was; /* a series: the input before it was read */
