@@ -199,7 +199,7 @@ static enum tsr_status find_equal(struct tsr_container_reader *r, size_t i, uint
     return TSR_OK;
 }
 
-/* ---- The order of tiles: FORMAT.md 5.6 ----------------------------------------------------------------------- */
+/* ---- The order of tiles: ORDER.md ----------------------------------------------------------------------- */
 
 /* A frame that has tiles of its own. */
 static bool has_tiles(const struct tsr_container_reader *r, uint32_t frame)

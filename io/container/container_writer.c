@@ -251,7 +251,7 @@ enum tsr_status tsr_container_put_runs(struct tsr_container_writer *w, const uin
     return put_equal(w, (struct tsr_piece){runs, size}, frames, error);
 }
 
-/* ---- Tiles that wait for all frames: FORMAT.md 5.6 --------------------------------------------------------------- */
+/* ---- Tiles that wait for all frames: ORDER.md --------------------------------------------------------------- */
 
 /* Writes the section of a tile that comes after all frames where it waits. */
 static enum tsr_status put_to_rest(struct tsr_container_writer *w, const struct tsr_piece *pieces, int count,

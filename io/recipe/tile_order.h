@@ -1,4 +1,4 @@
-/* Tiles of each frame that stand before the others of all frames. FORMAT.md 3.9, item 17, and 5.6. */
+/* Tiles of each frame that stand before the others of all frames. ORDER.md. */
 #ifndef TSR_IO_RECIPE_TILE_ORDER_H
 #define TSR_IO_RECIPE_TILE_ORDER_H
 
