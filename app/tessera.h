@@ -886,7 +886,8 @@ struct tsr_info {
     double base_psnr_db;
     int64_t base_max_error;
     struct tsr_exact exact;
-    uint32_t tiles, first_tiles; /* of each frame, where some come first (first of struct tsr_compress_options); else 0 */
+    uint32_t tiles,
+        first_tiles; /* of each frame, where some come first (first of struct tsr_compress_options); else 0 */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

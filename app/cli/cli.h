@@ -232,8 +232,8 @@ enum tsr_status compare_with_original(struct tsr_engine *engine, const struct ts
                                       struct tsr_reader *series, uint32_t member, const char *original,
                                       struct tsr_report *report, struct file_hashes *hashes, struct tsr_error *error);
 
-/* masks.c: reads the images of --roi, and those of --first, which have one size each; then how files are coded. Errors: TSR_ERROR_USAGE, those
- * of reading frames. */
+/* masks.c: reads the images of --roi, and those of --first, which have one size each; then how files are coded. Errors:
+ * TSR_ERROR_USAGE, those of reading frames. */
 enum tsr_status read_masks(struct tsr_engine *engine, const struct options *options, struct tsr_error *error);
 struct tsr_compress_options coding_with_region(const struct options *options);
 

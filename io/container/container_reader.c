@@ -78,7 +78,8 @@ enum tsr_status tsr_take_places(struct tsr_container_reader *r, uint32_t frames,
     const bool has_order = r->chosen.header.order.tiles > 0;
     if (has_order) r->rest_place = malloc(((size_t)frames + 1) * sizeof *r->rest_place);
     for (uint32_t f = 0; f < frames && r->rest_place; f++) r->rest_place[f] = TSR_NOWHERE;
-    if ((r->rest_place || !has_order) && r->frame_place && r->frame_tiles && r->frame_number && r->model_place && r->section_hash && r->is_opened)
+    if ((r->rest_place || !has_order) && r->frame_place && r->frame_tiles && r->frame_number && r->model_place &&
+        r->section_hash && r->is_opened)
         return TSR_OK;
     return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
 }

@@ -275,16 +275,14 @@ enum tsr_status tsr_container_end_frames(struct tsr_container_writer *w, struct 
     TSR_TRY(check_tiles(w, error));
     w->in_frame = false;
     uint8_t *const bytes = size > 0 ? malloc(AT_ONCE) : NULL;
-    enum tsr_status status =
-        bytes || size == 0 ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to copy tiles");
+    enum tsr_status status = bytes || size == 0 ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to copy tiles");
     for (uint64_t at = 0; at < size && status == TSR_OK; at += AT_ONCE) {
         const size_t count = size - at < AT_ONCE ? (size_t)(size - at) : AT_ONCE;
         status = tsr_output_read(w->rest, at, bytes, count, error);
         if (status == TSR_OK) status = tsr_output_write(w->output, bytes, count, error);
     }
     free(bytes);
-    for (size_t i = 0; i < w->rest_count && status == TSR_OK; i++)
-        status = tsr_add_entry(w, w->rest_entries[i], error);
+    for (size_t i = 0; i < w->rest_count && status == TSR_OK; i++) status = tsr_add_entry(w, w->rest_entries[i], error);
     tsr_output_close(w->rest);
     w->rest = NULL;
     w->rest_count = 0;

@@ -104,8 +104,8 @@ static enum tsr_status get_other_model(struct tsr_container_reader *r, uint32_t 
                        (unsigned long long)other->offset);
 }
 
-/* Opens a section of a frame: its own, tile -1, or that of a tile. Returns the body; NULL, with the error, if the section
- * is damaged or says that it is another one. */
+/* Opens a section of a frame: its own, tile -1, or that of a tile. Returns the body; NULL, with the error, if the
+ * section is damaged or says that it is another one. */
 static const uint8_t *open_frame_section(struct tsr_container_reader *r, uint32_t frame, int64_t tile, size_t number,
                                          const uint8_t *section, struct tsr_piece *piece, struct tsr_error *error)
 {
@@ -172,8 +172,7 @@ static enum tsr_status read_sections(struct tsr_container_reader *r, uint32_t fr
     struct stretch stretch = {.r = r, .at = buffer};
     const size_t count = (size_t)tiles->columns * tiles->rows, own = r->frame_place[frame];
     bool is_first;
-    if (model && own >= r->sections.count)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u is missing", frame);
+    if (model && own >= r->sections.count) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u is missing", frame);
     if (model) TSR_TRY(add_to_stretch(&stretch, own, model, error));
     for (int pass = 0; pass < (r->chosen.header.order.tiles > 0 ? 2 : 1); pass++)
         for (size_t i = 0; i < count; i++) {
@@ -198,8 +197,8 @@ static enum tsr_status get_sections(struct tsr_container_reader *r, uint32_t fra
     bool is_good = !model || open_frame_section(r, frame, -1, r->frame_place[frame], model->bytes, model, &why);
     for (size_t i = 0; is_good && i < (size_t)tiles->columns * tiles->rows; i++) {
         const uint32_t tile = tile_number(tiles, i);
-        is_good = open_frame_section(r, frame, tile, tile_place(r, frame, tile, &ignored), piece[i].bytes, &piece[i],
-                                     &why);
+        is_good =
+            open_frame_section(r, frame, tile, tile_place(r, frame, tile, &ignored), piece[i].bytes, &piece[i], &why);
     }
     if (!is_good && error) *error = why;
     return is_good ? TSR_OK : why.status;

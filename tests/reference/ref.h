@@ -97,7 +97,7 @@ struct ref_header { /* 3.1 */
         uint32_t left, top, width, height, across, down;
         uint8_t bits[512];
     } patches;
-    struct {            /* 3.9, item 17: ORDER.md */
+    struct {                         /* 3.9, item 17: ORDER.md */
         unsigned tiles, first, runs; /* tiles: 0, there is none */
         unsigned begin[64], count[64];
     } order;

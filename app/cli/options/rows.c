@@ -82,7 +82,8 @@ static const struct option_row table[] = {
      "the tiles with the samples of this region, of all frames, come before all others, for readers at the end of a "
      "slow line: as --roi takes them"},
     {LONG_TILE, "tile", "N", ON_COMPRESS,
-     "tiles of N x N samples (64, 128, 192, 256), so that damage costs fewer; default: 65536 samples, with --first 256 x "
+     "tiles of N x N samples (64, 128, 192, 256), so that damage costs fewer; default: 65536 samples, with --first 256 "
+     "x "
      "256"},
 
     {0, NULL, NULL, 0, "Loss"},

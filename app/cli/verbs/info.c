@@ -218,7 +218,8 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
         if (info->base_bytes > 0) print_base(info);
         if (exact) print_exact(&info->exact, exact);
         if (info->tiles > 0)
-            printf("  order      %u of the %u tiles of each frame come before all others\n", info->first_tiles, info->tiles);
+            printf("  order      %u of the %u tiles of each frame come before all others\n", info->first_tiles,
+                   info->tiles);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
     }
     print_damage(info);

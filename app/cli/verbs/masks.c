@@ -24,8 +24,7 @@ static enum tsr_status add_frames(struct tsr_reader *reader, const struct tsr_im
     const size_t samples = (size_t)image->columns * image->rows * image->components;
     uint8_t *const raster = malloc((size_t)(tsr_frame_bits(image) / 8) + 1);
     uint16_t *const values = malloc(samples * sizeof *values);
-    enum tsr_status status =
-        raster && values ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "%s", "no memory for a mask");
+    enum tsr_status status = raster && values ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "%s", "no memory for a mask");
     for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++)
         status = add_frame(reader, image, f, raster, values, mask, error);
     free(raster);
@@ -43,8 +42,8 @@ static enum tsr_status read_mask(struct tsr_engine *engine, const char *name, co
     if (status == TSR_OK) status = tsr_reader_image(reader, 0, &image, error);
     struct tsr_roi *const roi = &region->roi;
     if (status == TSR_OK && region->mask && (roi->mask_columns != image.columns || roi->mask_rows != image.rows))
-        status = refuse(error, TSR_ERROR_USAGE, "the images of %s have different sizes: %s has %u x %u samples",
-                        flag, name, image.columns, image.rows);
+        status = refuse(error, TSR_ERROR_USAGE, "the images of %s have different sizes: %s has %u x %u samples", flag,
+                        name, image.columns, image.rows);
     if (status == TSR_OK && image.bits_allocated > 16)
         status = refuse(error, TSR_ERROR_USAGE, "%s has samples of %u bits: %s takes images of at most 16", name,
                         image.bits_allocated, flag);

@@ -149,7 +149,8 @@ static void set_rectangle(struct mask *mask, const struct tsr_region *r)
         memset(mask->set + (size_t)(r->row + y) * mask->columns + r->column, 1, r->columns);
 }
 
-/* A mask of the region, and the smallest rectangle with all of it. The caller frees what is set, also after an error. */
+/* A mask of the region, and the smallest rectangle with all of it. The caller frees what is set, also after an error.
+ */
 static enum tsr_status make_mask(struct tsr_source *source, const struct tsr_roi *roi, struct mask *mask,
                                  struct tsr_region *box, struct tsr_error *error)
 {

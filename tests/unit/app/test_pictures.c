@@ -422,7 +422,8 @@ static void damage_each(const struct tsr_buffer *file, const struct grid *grid, 
             }
         }
     }
-    assert_int_equal(tiles / 2, tiled.frames * parts_of(tiled.columns, grid->width) * parts_of(tiled.rows, grid->height));
+    assert_int_equal(tiles / 2,
+                     tiled.frames * parts_of(tiled.columns, grid->width) * parts_of(tiled.rows, grid->height));
     free(copy);
     free_sections(&s);
 }
@@ -513,21 +514,21 @@ TEST(hostile_orders)
     } values[] = {
         {{18, 2, 2, 7, 2}, 5, TSR_OK}, /* the file's own */
         {{18}, 1, TSR_ERROR_CORRUPT},
-        {{18, 2, 2, 7, 3}, 5, TSR_ERROR_CORRUPT},    /* more first tiles than the file has */
-        {{18, 2, 3, 6, 2}, 5, TSR_ERROR_CORRUPT},    /* the same */
-        {{18, 3, 2, 6, 2}, 5, TSR_ERROR_CORRUPT},    /* others */
-        {{18, 2, 2, 0, 2}, 5, TSR_ERROR_CORRUPT},    /* runs that touch */
-        {{18, 2, 0, 7, 2}, 5, TSR_ERROR_CORRUPT},    /* an empty one */
-        {{18, 2, 2, 7, 8}, 5, TSR_ERROR_CORRUPT},    /* beyond the last tile */
+        {{18, 2, 2, 7, 3}, 5, TSR_ERROR_CORRUPT}, /* more first tiles than the file has */
+        {{18, 2, 3, 6, 2}, 5, TSR_ERROR_CORRUPT}, /* the same */
+        {{18, 3, 2, 6, 2}, 5, TSR_ERROR_CORRUPT}, /* others */
+        {{18, 2, 2, 0, 2}, 5, TSR_ERROR_CORRUPT}, /* runs that touch */
+        {{18, 2, 0, 7, 2}, 5, TSR_ERROR_CORRUPT}, /* an empty one */
+        {{18, 2, 2, 7, 8}, 5, TSR_ERROR_CORRUPT}, /* beyond the last tile */
         {{18, 19, 2}, 3, TSR_ERROR_CORRUPT},
-        {{18, 0, 18}, 3, TSR_ERROR_CORRUPT},         /* all tiles */
-        {{17, 2, 2, 7, 2}, 5, TSR_ERROR_CORRUPT},    /* other numbers of tiles */
+        {{18, 0, 18}, 3, TSR_ERROR_CORRUPT},      /* all tiles */
+        {{17, 2, 2, 7, 2}, 5, TSR_ERROR_CORRUPT}, /* other numbers of tiles */
         {{19, 2, 2, 7, 2}, 5, TSR_ERROR_CORRUPT},
         {{0xff, 0xff, 3, 2, 2, 7, 2}, 7, TSR_ERROR_CORRUPT},
         {{0x80, 0x80, 4, 2, 2, 7, 2}, 7, TSR_ERROR_CORRUPT}, /* 65536 tiles */
         {{18, 2, 0xff, 0xff, 0xff, 0xff, 15}, 7, TSR_ERROR_CORRUPT},
         {{18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 2}, 11, TSR_ERROR_CORRUPT},
-        {{18, 2, 2, 7}, 4, TSR_ERROR_CORRUPT},       /* cut */
+        {{18, 2, 2, 7}, 4, TSR_ERROR_CORRUPT}, /* cut */
         {{0}, 1, TSR_ERROR_CORRUPT},
     };
     struct tsr_buffer file = compress_ordered(5);

@@ -159,8 +159,8 @@ static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
            a->coding.coder == b->coding.coder && a->coding.lossy == b->coding.lossy &&
            a->coding.qp_eighths == b->coding.qp_eighths && a->coding.max_error == b->coding.max_error &&
            a->range == b->range && a->least_weight == b->least_weight && same_kept(&a->kept, &b->kept) &&
-           same_order(&a->order, &b->order) && same_windows(&a->windows, &b->windows) && a->parameter_count == b->parameter_count &&
-           !memcmp(a->parameters, b->parameters, a->parameter_count);
+           same_order(&a->order, &b->order) && same_windows(&a->windows, &b->windows) &&
+           a->parameter_count == b->parameter_count && !memcmp(a->parameters, b->parameters, a->parameter_count);
 }
 
 TEST(headers)
