@@ -149,7 +149,9 @@ struct tsr_image {
     bool swapped;           /* of 1 and 8 bits: bytes are exchanged in pairs (big-endian OW) */
     bool exact_only;        /* palette indices and the like: never coded with loss */
     bool is_float;          /* of files and arrays, 32 and 64 bits: IEEE 754 numbers, never coded with loss */
-    uint8_t reserved[14];   /* 0: what is not is TSR_ERROR_USAGE */
+    uint16_t tile_side;     /* 0; or an encoder cuts frames into tiles of at most so many columns and its square of
+                               samples: 64, 128, 192 or 256. A decoder needs none */
+    uint8_t reserved[12];   /* 0: what is not is TSR_ERROR_USAGE */
     uint32_t
         stacked_rows; /* 0; or the frame is several images of this many rows below each other, cut like one of them */
 };
@@ -298,7 +300,9 @@ struct tsr_compress_options {
     bool lossless_rest; /* with a loss: the .tsr that this gives is the base of one whose original comes back byte for
                            byte. base of struct tsr_data_source reads it. Not of a series. An image that cannot be
                            coded with loss has no base */
-    uint8_t reserved[6];
+    uint16_t tile_side; /* of tsr_image; 0: by default, which with first is 256. Smaller tiles cost bytes, and fewer
+                           samples are lost with one that is damaged */
+    uint8_t reserved[4];
     enum tsr_tune tune;            /* of the losses that take the transform path */
     uint32_t ssim_ten_thousandths; /* TSR_LOSS_SSIM: 1 .. 9999; an SSIM of 0.98 is 9800 */
     /* NULL, or with a loss that is not TSR_LOSS_BYTES or _RATIO, and without lossless_rest: the .tsr that the loss
@@ -306,6 +310,11 @@ struct tsr_compress_options {
      * that is not much smaller than without loss, the file is coded without. Not of a series, nor of video. An image
      * that cannot be coded with loss comes back whole. It must stay until the call ends. */
     const struct tsr_roi *roi;
+    /* NULL, or samples whose tiles stand before all others, those of all frames one after the other: who reads the file
+     * at the end of a slow line has them first. Not of a series, nor of video. Where frames have one tile, or all tiles
+     * have such samples, and in files without samples, nothing changes. With roi it orders the base. It must stay until
+     * the call ends. */
+    const struct tsr_roi *first;
 };
 #define TSR_COMPRESS_OPTIONS TSR_SIZED(struct tsr_compress_options)
 
@@ -877,6 +886,8 @@ struct tsr_info {
     double base_psnr_db;
     int64_t base_max_error;
     struct tsr_exact exact;
+    uint32_t tiles,
+        first_tiles; /* of each frame, where some come first (first of struct tsr_compress_options); else 0 */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

@@ -151,8 +151,10 @@ TSR_HD uint32_t tsr_choice_step(uint32_t columns, uint32_t rows, uint32_t sample
 TSR_HD struct tsr_tiling tsr_cut_image(const struct tsr_image *image, int32_t align, bool drawn)
 {
     const uint32_t rows = image->stacked_rows ? image->stacked_rows : image->rows;
-    struct tsr_tiling tiling = drawn ? tsr_cut_drawn((int32_t)image->columns, (int32_t)rows)
-                                     : tsr_cut((int32_t)image->columns, (int32_t)rows, align);
+    struct tsr_tiling tiling = image->tile_side > 0
+                                   ? tsr_cut_squares((int32_t)image->columns, (int32_t)rows, align, image->tile_side)
+                               : drawn ? tsr_cut_drawn((int32_t)image->columns, (int32_t)rows)
+                                       : tsr_cut((int32_t)image->columns, (int32_t)rows, align);
     tiling.rows = (int32_t)image->rows;
     return tiling;
 }

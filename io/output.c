@@ -221,7 +221,7 @@ enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **
     return status;
 }
 
-enum tsr_status tsr_output_create_spool(const struct tsr_output *target, struct tsr_output **spool,
+enum tsr_status tsr_output_create_spool(const struct tsr_output *target, bool hides, struct tsr_output **spool,
                                         struct tsr_error *error)
 {
     if (target->kind == TO_MEMORY) {
@@ -231,6 +231,7 @@ enum tsr_status tsr_output_create_spool(const struct tsr_output *target, struct 
     const int folder = fcntl(target->spot.folder, F_DUPFD_CLOEXEC, 0);
     TSR_TRY(create_temporary(folder, target->path, SPOOL_BYTES, spool, error));
     (*spool)->is_spool = true;
+    (*spool)->hides = hides || target->hides;
     memcpy((*spool)->path, target->path, strlen(target->path) + 1); /* the user knows that one */
     return TSR_OK;
 }
@@ -299,11 +300,9 @@ void tsr_output_restrict(struct tsr_output *output, const struct tsr_input *inpu
  * is not there. */
 static enum tsr_status hide(struct tsr_output *output, uint64_t in_file, struct tsr_error *error)
 {
-    if (!output->is_spool) return TSR_OK;
-    if (!output->scrambler) {
-        TSR_TRY(open_temporary(output, error));
-        output->scrambler = tsr_scrambler_create();
-    }
+    if (output->is_spool && output->file < 0) TSR_TRY(open_temporary(output, error));
+    if (!output->hides) return TSR_OK;
+    if (!output->scrambler) output->scrambler = tsr_scrambler_create();
     if (!output->scrambler) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a key");
     tsr_scramble(output->scrambler, in_file, output->bytes, output->held);
     return TSR_OK;

@@ -42,10 +42,11 @@ struct tsr_output *tsr_output_to_null(void);
  * TSR_ERROR_LIMIT. */
 enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **output, struct tsr_error *error);
 
-/* Creates an output for what will be sealed to a target: in memory if that is, else a file without a name in the folder
- * of the target, in which nothing can be read (tsr_scramble). It is written, patched and read by the functions below,
- * and never published or opened again. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT. */
-enum tsr_status tsr_output_create_spool(const struct tsr_output *target, struct tsr_output **spool,
+/* Creates an output for what will be sealed or appended to a target: in memory if that is, else a file without a name
+ * in the folder of the target. hides: nothing can be read in that file (tsr_scramble), as in that of a target that
+ * hides. It is written, patched and read by the functions below, and never published or opened again. Errors:
+ * TSR_ERROR_WRITE, TSR_ERROR_LIMIT. */
+enum tsr_status tsr_output_create_spool(const struct tsr_output *target, bool hides, struct tsr_output **spool,
                                         struct tsr_error *error);
 
 /* Encrypts all of an output that is not empty to another one, which is empty. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT,

@@ -30,8 +30,8 @@ struct tsr_output {
     uint8_t *bytes;       /* a file's buffer, or all bytes of a memory output */
     size_t held, capacity;
     bool forgoes_hash;
-    bool is_spool;                   /* what is in its file is scrambled; the file is made when it is needed */
-    struct tsr_scrambler *scrambler; /* of a spool that has a file; else NULL */
+    bool is_spool, hides;            /* a spool, whose file is made when it is needed; what is in that is scrambled */
+    struct tsr_scrambler *scrambler; /* of a spool that hides and has a file; else NULL */
     struct tsr_hasher hasher;
 };
 

@@ -2,6 +2,7 @@
 #include "image.h"
 
 #include "status.h"
+#include "tiling.h"
 
 /* What a later version may know does not count here: it is refused, never ignored. */
 static bool is_zero(const uint8_t *bytes, size_t count)
@@ -47,6 +48,8 @@ static enum tsr_status check_image(const struct tsr_image *image, bool takes_val
     if (image->swapped && (bits > 8 || tsr_frame_bits(image) % 16 != 0))
         return tsr_fail(error, TSR_ERROR_USAGE, "a frame of %llu bits cannot be swapped in pairs of bytes",
                         (unsigned long long)tsr_frame_bits(image));
+    if (image->tile_side % TSR_TILE_SIDE_STEP != 0 || image->tile_side > TSR_TILE_SIDE_LIMIT)
+        return tsr_fail(error, TSR_ERROR_USAGE, "tile_side %u is not 64, 128, 192 or 256", image->tile_side);
     if (!is_zero(image->reserved, sizeof image->reserved))
         return tsr_fail(error, TSR_ERROR_USAGE,
                         "reserved bytes of an image are not 0: begin with a structure of zeros");

@@ -8,6 +8,8 @@ enum {
     TSR_TILE_WIDTH = 1024,    /* default: full rows up to here */
     TSR_TILE_SAMPLES = 65536, /* default, see FORMAT.md 5.2 for what size costs */
     TSR_TILE_SAMPLES_LIMIT = 1 << 20,
+    TSR_TILE_SIDE_STEP = 64, /* of sides that are asked for: slices end with tiles */
+    TSR_TILE_SIDE_LIMIT = 256,
     TSR_DRAWN_TILE_WIDTH = 4096 /* of drawn frames, whose chances begin anew in each tile: few and large ones */
 };
 
@@ -55,6 +57,12 @@ TSR_HD struct tsr_tiling tsr_cut_parts(int32_t columns, int32_t rows, int32_t al
 TSR_HD struct tsr_tiling tsr_cut(int32_t columns, int32_t rows, int32_t align)
 {
     return tsr_cut_parts(columns, rows, align, TSR_TILE_WIDTH, TSR_TILE_SAMPLES);
+}
+
+/* Tiles of at most this side, which is asked for: drawn frames have the same. */
+TSR_HD struct tsr_tiling tsr_cut_squares(int32_t columns, int32_t rows, int32_t align, int32_t side)
+{
+    return tsr_cut_parts(columns, rows, align, side, side * side);
 }
 
 TSR_HD struct tsr_tiling tsr_cut_drawn(int32_t columns, int32_t rows)

@@ -33,6 +33,7 @@ struct task {
     uint32_t number;
     int descriptor;            /* of the input's bytes, where they came through a pipe; else -1 */
     bool to_stdout;            /* the output is stdout */
+    char *mask;                /* --salvage: its second output; NULL: it has none */
     char *original;            /* verify: the file to compare with; NULL: there is none */
     bool is_orphan;            /* verify: it stands on one side alone */
     struct tsr_file_state was; /* a series: the input before it was read */
@@ -231,8 +232,8 @@ enum tsr_status compare_with_original(struct tsr_engine *engine, const struct ts
                                       struct tsr_reader *series, uint32_t member, const char *original,
                                       struct tsr_report *report, struct file_hashes *hashes, struct tsr_error *error);
 
-/* masks.c: reads the images of --roi, which all have one size; then how files are coded. Errors: TSR_ERROR_USAGE, those
- * of reading frames. */
+/* masks.c: reads the images of --roi, and those of --first, which have one size each; then how files are coded. Errors:
+ * TSR_ERROR_USAGE, those of reading frames. */
 enum tsr_status read_masks(struct tsr_engine *engine, const struct options *options, struct tsr_error *error);
 struct tsr_compress_options coding_with_region(const struct options *options);
 

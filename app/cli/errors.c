@@ -14,6 +14,8 @@ static const struct {
     {"give a shorter name", "give a shorter name with -o"},
     {"(allow_lossy is not set)", "(--allow-lossy does it)"},
     {"(lossless_rest was not set)", "(--lossless-rest makes one)"},
+    {"(roi is set)", "(--roi is given)"},
+    {"(first is set)", "(--first is given)"},
     {"memory_bytes of ", "--memory "},
     {"take fewer threads", "lower -T"},
     {"it needs its key", "give its key by --key KEYFILE (compress: --encrypt), or by TESSERA_KEYFILE"},

@@ -114,23 +114,29 @@ static enum tsr_status want_loss(const struct tsr_compress_options *options, str
     return TSR_OK;
 }
 
+/* name: of the option. */
+static enum tsr_status check_samples(const struct tsr_roi *roi, const char *name, struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_sized(roi, sizeof *roi, name, error));
+    if (roi->rectangle_count == 0 && !roi->mask && !roi->body)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no rectangle, no mask and no body", name);
+    if (roi->rectangle_count > 0) TSR_TRY(tsr_check_pointer(roi->rectangles, "the rectangles of a region", error));
+    for (uint32_t i = 0; i < roi->rectangle_count; i++)
+        if (roi->rectangles[i].columns < 1 || roi->rectangles[i].rows < 1)
+            return tsr_fail(error, TSR_ERROR_USAGE, "rectangle %u of %s has no samples", i, name);
+    return TSR_OK;
+}
+
 static enum tsr_status check_roi(const struct tsr_compress_options *options, struct tsr_error *error)
 {
     const struct tsr_roi *const roi = options->roi;
-    TSR_TRY(tsr_check_sized(roi, sizeof *roi, "options->roi", error));
     if (options->loss == TSR_LOSSLESS)
         return tsr_fail(error, TSR_ERROR_USAGE, "roi is set: it needs a loss, which all but the region has");
     if (options->loss == TSR_LOSS_BYTES || options->loss == TSR_LOSS_RATIO)
         return tsr_fail(error, TSR_ERROR_USAGE, "roi is set, and a size of the whole: give another loss");
     if (options->lossless_rest)
         return tsr_fail(error, TSR_ERROR_USAGE, "roi and lossless_rest are set, by which all comes back as it was");
-    if (roi->rectangle_count == 0 && !roi->mask && !roi->body)
-        return tsr_fail(error, TSR_ERROR_USAGE, "roi has no rectangle, no mask and no body");
-    if (roi->rectangle_count > 0) TSR_TRY(tsr_check_pointer(roi->rectangles, "roi->rectangles", error));
-    for (uint32_t i = 0; i < roi->rectangle_count; i++)
-        if (roi->rectangles[i].columns < 1 || roi->rectangles[i].rows < 1)
-            return tsr_fail(error, TSR_ERROR_USAGE, "rectangle %u of roi has no samples", i);
-    return TSR_OK;
+    return check_samples(roi, "roi", error);
 }
 
 enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_wanted *wanted, struct tsr_error *error)
@@ -163,6 +169,11 @@ enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_
     if (options->lossless_rest && options->samples_only)
         return tsr_fail(error, TSR_ERROR_USAGE, "lossless_rest and samples_only are set: the rest is of a whole file");
     wanted->roi = options->roi;
+    wanted->first = options->first;
+    wanted->tile_side = options->first && options->tile_side == 0 ? TSR_TILE_SIDE_LIMIT : options->tile_side;
+    if (options->tile_side % TSR_TILE_SIDE_STEP != 0 || options->tile_side > TSR_TILE_SIDE_LIMIT)
+        return tsr_fail(error, TSR_ERROR_USAGE, "tile_side %u is not 64, 128, 192 or 256", options->tile_side);
+    if (options->first) TSR_TRY(check_samples(options->first, "first", error));
     return options->roi ? check_roi(options, error) : TSR_OK;
 }
 

@@ -29,6 +29,8 @@ struct tsr_wanted {
     bool within_ratio;                /* a lossy file may not exceed the published ratio of its modality */
     bool lossless_rest;               /* the coding is that of a base */
     const struct tsr_roi *roi;        /* NULL; or the coding is that of a base of a file that has these samples whole */
+    const struct tsr_roi *first;      /* NULL; or whose tiles come first */
+    uint16_t tile_side;               /* 0: by default */
     struct tsr_piece base;            /* of a file without loss: its base, a .tsr; 0 bytes: it has none */
     const struct tsr_coding *settled; /* of a file that is coded again: its coding, resolved; NULL: to be found */
     bool keeps_origin;                /* of a series: the files' times and permissions are stored */

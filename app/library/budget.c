@@ -318,8 +318,14 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_h
     if (image && !a->is_raster && image->frames > FEW_FRAMES && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_stored);
     struct stages s = {need->opening > need->held ? need->opening : need->held, 0};
+    struct tsr_header cut;
+    if (header && a->tile_side > 0) {
+        cut = *header;
+        cut.image.tile_side = a->tile_side;
+        header = &cut;
+    }
     if (a->encodes) s = most_stages(a, header, need);
-    s.now += a->output_bytes;
+    s.now += a->output_bytes + (image && a->has_first ? tsr_region_memory(image) : 0);
     s.later += a->output_bytes;
     const bool is_later_too_much = s.later > tsr_files_memory(a->engine); /* it may hold headers then */
     if (is_later_too_much &&

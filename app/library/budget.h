@@ -19,6 +19,8 @@ struct tsr_account {
     struct tsr_coding coding; /* by this coding; one with loss only where samples may have it, or by one without */
     bool is_member;           /* of a series, whose files wait for each other: it gets no more than the lot of files */
     bool has_base;            /* it is coded with a base */
+    bool has_first;           /* tiles of a region come first */
+    uint16_t tile_side;       /* of tsr_image, which finders do not know */
     bool has_region;          /* some of it comes back as it was: with a base, in patches */
     bool is_raster;           /* it is a raster, which is coded however small it is */
     bool only_checks;         /* nothing is taken, but what could never be had is an error */

@@ -98,15 +98,26 @@ static enum tsr_status settle_values(struct tsr_source *source, const struct tsr
     return TSR_OK;
 }
 
+static enum tsr_status open_source(struct tsr_input *input, const struct tsr_source_options *options,
+                                   const struct tsr_wanted *wanted, struct tsr_source **source, struct tsr_error *error)
+{
+    TSR_TRY(tsr_source_open(input, options, source, error));
+    (*source)->header.image.tile_side = wanted->tile_side;
+    return TSR_OK;
+}
+
 /* Opens the source and gives it its coding. */
 static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *input,
                                   const struct tsr_source_options *source_options, const struct tsr_wanted *wanted,
                                   struct tsr_source **source, struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_coding coding;
-    TSR_TRY(tsr_source_open(input, source_options, source, error));
+    TSR_TRY(open_source(input, source_options, wanted, source, error));
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
-    if (wanted->roi && tsr_has_samples(&(*source)->header)) TSR_TRY(tsr_check_region(*source, wanted->roi, error));
+    const struct tsr_region_option regions[] = {{wanted->roi, "roi"}, {wanted->first, "first"}};
+    for (int i = 0; i < 2; i++)
+        if (regions[i].region && tsr_has_samples(&(*source)->header))
+            TSR_TRY(tsr_check_region(*source, &regions[i], error));
     if (tsr_has_pieces(&(*source)->header)) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
     if (coding.lossy) TSR_TRY(settle_values(*source, wanted, &coding, report, error));
@@ -131,13 +142,14 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
         again.may_lose = coding.lossy;
         tsr_source_close(*source);
         *source = NULL;
-        TSR_TRY(tsr_source_open(input, &again, source, error));
+        TSR_TRY(open_source(input, &again, wanted, source, error));
         (*source)->header.range = range;
         (*source)->header.kept = kept;
     }
     const struct tsr_header pristine = (*source)->header;
     tsr_set_coding(*source, &pristine, &coding);
-    return tsr_settle_base(*source, wanted, error);
+    TSR_TRY(tsr_settle_base(*source, wanted, error));
+    return wanted->first ? tsr_settle_order(*source, wanted->first, &(*source)->header.order, error) : TSR_OK;
 }
 
 /* A size is a promise of the whole file, also of one that is stored or coded without loss. */
@@ -396,7 +408,9 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     account.kept_count = wanted->kept_count;
     account.kept = wanted->kept;
     account.is_member = is_member;
-    account.output_bytes = output_room(input, output, is_member) * (wanted->key ? 2 : 1);
+    account.has_first = wanted->first != NULL;
+    account.tile_side = wanted->tile_side;
+    account.output_bytes = output_room(input, output, is_member) * (1u + (wanted->key != NULL) + account.has_first);
     const bool has_base = wanted->lossless_rest || wanted->roi;
     struct tsr_output *const base = has_base ? tsr_output_to_memory() : NULL;
     struct tsr_wanted on_base = *wanted;
@@ -442,7 +456,7 @@ static enum tsr_status compress_file(struct tsr_engine *engine, const struct tsr
     enum tsr_status status = tsr_open_source(source, &in, error);
     if (status == TSR_OK) status = tsr_open_sink(sink, true, &out, error);
     if (status == TSR_OK) tsr_output_inherit(out, in);
-    if (status == TSR_OK && wanted->key) status = tsr_output_create_spool(out, &spool, error);
+    if (status == TSR_OK && wanted->key) status = tsr_output_create_spool(out, true, &spool, error);
     struct tsr_output *const plain = spool ? spool : out;
     if (status == TSR_OK) tsr_output_forgo_hash(out); /* its sections, or blocks, have theirs */
     if (status == TSR_OK) tsr_output_forgo_hash(plain);

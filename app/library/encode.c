@@ -281,8 +281,7 @@ static uint32_t frames_in_turn(const struct encoding *e, uint32_t first, uint32_
 }
 
 /* Reads a batch of at most wanted frames, and between them those that are equal to earlier ones. *count: the others;
- * *read: all. Hashes are made now, while a raster is in the cache: when it is coded, files that wait for a GPU have
- * taken its place. Or they are made later by threads that would have nothing to do, if the batch is large. */
+ * *read: all. Hashes are made now, while a raster is in the cache, or of a large batch later by idle threads. */
 static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t wanted, uint32_t *count, uint32_t *read,
                                   struct tsr_error *error)
 {
@@ -390,8 +389,8 @@ static enum tsr_status encode_batch(struct encoding *e, uint32_t first, uint32_t
     const struct tsr_image *const image = &e->source->header.image;
     for (uint32_t i = 0; i < count && e->base; i++)
         TSR_TRY(tsr_base_frame(e->base, e->numbers[i], i, &e->jobs[i].base, error));
+    const struct tsr_patches *const p = &e->source->header.patches;
     for (uint32_t i = 0; i < count && e->patches; i++) {
-        const struct tsr_patches *const p = &e->source->header.patches;
         uint8_t *const patches = e->patches + i * tsr_raster_bytes(&e->coded);
         tsr_take_patches(p, image, 0, p->count, e->originals[i] = e->jobs[i].raster, patches);
         e->jobs[i].raster = patches;
@@ -437,7 +436,8 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
         if (tsr_repeats_are_full(e->repeats)) TSR_TRY(tsr_put_repeats(e->repeats, UINT32_MAX, e->writer, error));
         tsr_forget_repeats(e->repeats);
     }
-    return tsr_put_repeats(e->repeats, UINT32_MAX, e->writer, error);
+    TSR_TRY(tsr_put_repeats(e->repeats, UINT32_MAX, e->writer, error));
+    return tsr_container_end_frames(e->writer, error);
 }
 
 static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
@@ -537,8 +537,8 @@ static enum tsr_status weigh_saving(struct encoding *e, struct tsr_error *error)
 static enum tsr_status put_derived_prefix(struct encoding *e, const struct tsr_hash128 *original,
                                           struct tsr_error *error)
 {
-    const double native = (double)tsr_all_rasters(&e->source->header.image);
-    const double ratio = native / (double)tsr_container_payload_bytes(e->writer);
+    const uint64_t native = tsr_all_rasters(&e->source->header.image);
+    const double ratio = (double)native / (double)tsr_container_payload_bytes(e->writer);
     const enum tsr_status status = e->source->ops->derive(e->source, original, ratio, &e->range, error);
     if (status == TSR_ERROR_CORRUPT) return tsr_decline(error); /* of a header that has no lossy copy */
     TSR_TRY(status);

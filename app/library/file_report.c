@@ -44,6 +44,7 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
     }
     const struct tsr_image original = tsr_original_image(header), *const image = &original;
     report->image = *image;
+    report->image.tile_side = 0; /* as readers tell it */
     report->coding = header->coding;
     report->samples = tsr_all_samples(image);
     const uint64_t bits = tsr_frame_bits(image) * image->frames;

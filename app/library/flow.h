@@ -134,10 +134,20 @@ void tsr_measure_decoded(const struct tsr_image *image, const struct tsr_measure
  * that have it, of an image of 8 or 16 bits allocated. Errors: also TSR_ERROR_LIMIT, those of reading frames. All of an
  * image, as patches: what any region takes at most. */
 struct tsr_roi;
-enum tsr_status tsr_check_region(const struct tsr_source *source, const struct tsr_roi *roi, struct tsr_error *error);
+struct tsr_region_option {
+    const struct tsr_roi *region;
+    const char *name;
+};
+enum tsr_status tsr_check_region(const struct tsr_source *source, const struct tsr_region_option *option,
+                                 struct tsr_error *error);
 enum tsr_status tsr_settle_region(struct tsr_source *source, const struct tsr_roi *roi, struct tsr_patches *patches,
                                   struct tsr_error *error);
 struct tsr_patches tsr_all_patches(const struct tsr_image *image);
+
+/* The same: the order of tiles of a source whose coding is settled, so that those with the samples come first. It stays
+ * empty where that changes nothing. Errors: as tsr_settle_region. */
+enum tsr_status tsr_settle_order(struct tsr_source *source, const struct tsr_roi *first, struct tsr_tile_order *order,
+                                 struct tsr_error *error);
 
 /* frames/body.c: sets the samples of a component that stand out from the background of an image of 8 or 16 bits
  * allocated, in any frame; all, if none does. mask: a byte for each. Errors: TSR_ERROR_LIMIT, those of reading frames.
@@ -158,10 +168,6 @@ enum tsr_status tsr_base_open(struct tsr_engine *engine, const struct tsr_header
                               struct tsr_error *error);
 enum tsr_status tsr_base_open_bytes(struct tsr_engine *engine, const struct tsr_header *header, struct tsr_piece tsr,
                                     uint32_t batch, struct tsr_base_frames **base, struct tsr_error *error);
-/* Whether the base is that of the file: both are of one original, or, where one of them does not tell that any more,
- * the check of the base's section holds. Errors: TSR_ERROR_CORRUPT, those of reading. */
-enum tsr_status tsr_base_verify(struct tsr_base_frames *base, struct tsr_container_reader *whole,
-                                struct tsr_error *error);
 void tsr_base_close(struct tsr_base_frames *base);
 
 /* Whether a file with one header has a base with the other. */

@@ -55,9 +55,8 @@ static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image 
 static enum tsr_status open_base(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t batch,
                                  struct tsr_base_frames **base, struct tsr_error *error)
 {
-    TSR_TRY(tsr_base_open(engine, tsr_container_header(container), tsr_container_input(container),
-                          tsr_container_base(container), batch, base, error));
-    return tsr_base_verify(*base, container, error);
+    return tsr_base_open(engine, tsr_container_header(container), tsr_container_input(container),
+                         tsr_container_base(container), batch, base, error);
 }
 
 /* Decodes a frame that is a unit. */
@@ -128,6 +127,9 @@ static enum tsr_status find_touched(struct tsr_container_reader *container, uint
     struct tsr_bit_reader bits = tsr_bit_reader(model->bytes, model->size);
     if (!tsr_get_tiling(&bits, image, &cut))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has a model that describes no such frame", frame);
+    const uint32_t ordered = tsr_container_header(container)->order.tiles;
+    if (ordered > 0 && tsr_tiling_count(cut) != ordered)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the tiles of frame %u are not those of the header", frame);
     if (tsr_tiling_count(cut) != tsr_container_frame_tiles(container, frame) && !tsr_container_is_searched(container))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has %u tiles, and its model %u", frame,
                         tsr_container_frame_tiles(container, frame), tsr_tiling_count(cut));
@@ -144,29 +146,15 @@ static enum tsr_status find_touched(struct tsr_container_reader *container, uint
     return TSR_OK;
 }
 
-static uint32_t row_start(const struct touched *touched, uint32_t row)
-{
-    return (touched->first_row + row) * touched->across + touched->first_column;
-}
-
-/* Reads the touched tiles after the model: whole rows of them, which follow each other in the file, at once, so that a
- * remote file takes one request; parts of rows each by itself. */
+/* Reads the touched tiles after the model. */
 static enum tsr_status read_touched(struct tsr_container_reader *container, uint32_t frame,
                                     const struct touched *touched, struct coded *coded, struct tsr_error *error)
 {
-    const bool is_whole = touched->columns == touched->across;
-    const uint32_t reads = is_whole ? 1 : touched->rows, tiles = touched->columns * touched->rows, each = tiles / reads;
-    size_t bytes = 0;
-    for (uint32_t row = 0; row < reads; row++)
-        bytes += tsr_container_tiles_bytes(container, frame, row_start(touched, row), each);
-    TSR_TRY(make_room(coded, bytes, tiles, error));
-    uint8_t *at = coded->bytes;
-    for (uint32_t row = 0; row < reads; row++) {
-        const uint32_t first = row_start(touched, row);
-        TSR_TRY(tsr_container_get_tiles(container, frame, first, each, at, coded->pieces + row * each, error));
-        at += tsr_container_tiles_bytes(container, frame, first, each);
-    }
-    return TSR_OK;
+    const struct tsr_tile_rows tiles = {touched->first_row * touched->across + touched->first_column, touched->columns,
+                                        touched->rows, touched->across};
+    const size_t bytes = tsr_container_tiles_bytes(container, frame, &tiles);
+    TSR_TRY(make_room(coded, bytes, touched->columns * touched->rows, error));
+    return tsr_container_get_tiles(container, frame, &tiles, coded->bytes, coded->pieces, error);
 }
 
 /* The base's samples of a part of the image that patches are, by those that the part touches. */

@@ -27,14 +27,6 @@ enum tsr_status tsr_container_check_id(struct tsr_container_reader *r, struct ts
     return tsr_fail(error, TSR_ERROR_CORRUPT, "its sections are not those that were written together");
 }
 
-enum tsr_status tsr_container_check_base(struct tsr_container_reader *r, struct tsr_error *error)
-{
-    uint64_t hash;
-    if (r->first >= r->sections.count || r->sections.place[r->first].type != TSR_SECTION_BASE)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "there is no base");
-    return tsr_hash_section(&r->sections, &r->sections.place[r->first], tsr_seal_of(r, r->first), &hash, error);
-}
-
 static bool is_shareable(uint8_t type)
 {
     return type == TSR_SECTION_BLOB || type == TSR_SECTION_FRAME;

@@ -123,6 +123,10 @@ enum tsr_status tsr_container_put_runs(struct tsr_container_writer *writer, cons
 enum tsr_status tsr_container_put_tile(struct tsr_container_writer *writer, const struct tsr_piece *pieces, int count,
                                        struct tsr_error *error);
 
+/* Puts the tiles that come after all frames by the header's order. Call this after the last frame. Errors: those of the
+ * output, TSR_ERROR_LIMIT. */
+enum tsr_status tsr_container_end_frames(struct tsr_container_writer *writer, struct tsr_error *error);
+
 /* Puts a frame that is not coded as samples: a unit of io/recipe/unit.h, of which the container knows nothing. */
 enum tsr_status tsr_container_put_unit(struct tsr_container_writer *writer, const void *unit, size_t size,
                                        struct tsr_error *error);
@@ -198,6 +202,8 @@ enum tsr_status tsr_container_open_damaged(struct tsr_input *input, struct tsr_c
 bool tsr_container_is_searched(const struct tsr_container_reader *reader);
 /* Whether any section of a frame was found. */
 bool tsr_container_may_have_frame(const struct tsr_container_reader *reader, uint32_t frame);
+/* Whether a tile of a frame that was found was found, too. */
+bool tsr_container_may_have_tile(const struct tsr_container_reader *reader, uint32_t frame, uint32_t tile);
 
 /* The id of the file, also of a series, without opening it. Cost: the header; of a small file, all of it. Errors: as
  * tsr_container_open. */
@@ -240,9 +246,6 @@ const char *tsr_container_repaired(const struct tsr_container_reader *reader);
 
 /* Checks that the sections of the file, or of the chosen member, are exactly those that were written together. Reads
  * the sections that were not read yet. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_READ, TSR_ERROR_LIMIT. */
-/* Whether the check of the base's section holds: all of it is read. Errors: TSR_ERROR_CORRUPT, those of reading. */
-enum tsr_status tsr_container_check_base(struct tsr_container_reader *reader, struct tsr_error *error);
-
 enum tsr_status tsr_container_check_id(struct tsr_container_reader *reader, struct tsr_error *error);
 
 /* The same for the members of a series, by the sections that describe them, as far as these are intact. */
@@ -302,15 +305,20 @@ size_t tsr_container_unit_bytes(const struct tsr_container_reader *reader, uint3
 enum tsr_status tsr_container_get_unit(struct tsr_container_reader *reader, uint32_t frame, uint8_t *buffer,
                                        struct tsr_piece *unit, struct tsr_error *error);
 
-/* The same in parts: a frame's model, and its tiles first .. first + count - 1. *_bytes gives the size of the buffer,
- * into which the pieces point. Nothing else is read. */
+/* The same in parts: a frame's model, and tiles that are a rectangle of the grid, row by row. *_bytes gives the size of
+ * the buffer, into which the pieces point. Nothing else is read, and what stands one behind the other is read at once.
+ */
+struct tsr_tile_rows {
+    uint32_t first, columns, rows; /* first: number of the first tile */
+    uint32_t across;               /* tiles of a row of the grid */
+};
 size_t tsr_container_model_bytes(const struct tsr_container_reader *reader, uint32_t frame);
 enum tsr_status tsr_container_get_model(struct tsr_container_reader *reader, uint32_t frame, uint8_t *buffer,
                                         struct tsr_piece *model, struct tsr_error *error);
-size_t tsr_container_tiles_bytes(const struct tsr_container_reader *reader, uint32_t frame, uint32_t first,
-                                 uint32_t count);
-enum tsr_status tsr_container_get_tiles(struct tsr_container_reader *reader, uint32_t frame, uint32_t first,
-                                        uint32_t count, uint8_t *buffer, struct tsr_piece *tiles,
+size_t tsr_container_tiles_bytes(const struct tsr_container_reader *reader, uint32_t frame,
+                                 const struct tsr_tile_rows *tiles);
+enum tsr_status tsr_container_get_tiles(struct tsr_container_reader *reader, uint32_t frame,
+                                        const struct tsr_tile_rows *tiles, uint8_t *buffer, struct tsr_piece *pieces,
                                         struct tsr_error *error);
 
 /* Reads a frame into buffer. model and tiles point into the buffer, or to memory of the reader. Only one thread at a

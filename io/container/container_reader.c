@@ -63,17 +63,23 @@ enum tsr_status tsr_take_places(struct tsr_container_reader *r, uint32_t frames,
     if (frames > sections) TSR_TRY(tsr_input_claim_header(r->sections.input, places_memory(r, frames), error));
     free(r->frame_place);
     free(r->frame_tiles);
+    free(r->rest_place);
     free(r->frame_number);
     free(r->model_place);
     free(r->section_hash);
     free(r->is_opened);
+    r->rest_place = NULL;
     r->model_place = malloc(((size_t)frames + 1) * sizeof *r->model_place);
     r->frame_place = malloc(((size_t)frames + 1) * sizeof *r->frame_place);
     r->frame_tiles = malloc(((size_t)frames + 1) * sizeof *r->frame_tiles);
     r->frame_number = malloc(((size_t)frames + 1) * sizeof *r->frame_number);
     r->section_hash = malloc((sections + 1) * sizeof *r->section_hash);
     r->is_opened = calloc(sections + 1, sizeof *r->is_opened);
-    if (r->frame_place && r->frame_tiles && r->frame_number && r->model_place && r->section_hash && r->is_opened)
+    const bool has_order = r->chosen.header.order.tiles > 0;
+    if (has_order) r->rest_place = malloc(((size_t)frames + 1) * sizeof *r->rest_place);
+    for (uint32_t f = 0; f < frames && r->rest_place; f++) r->rest_place[f] = TSR_NOWHERE;
+    if ((r->rest_place || !has_order) && r->frame_place && r->frame_tiles && r->frame_number && r->model_place &&
+        r->section_hash && r->is_opened)
         return TSR_OK;
     return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
 }
@@ -96,12 +102,11 @@ struct tsr_stretch_of_file tsr_container_base(const struct tsr_container_reader 
     return base;
 }
 
-/* Whether a section that begins no frame may stand at this place. A tile stands in a frame; all others do not stand
- * between frames; the base stands at the start; the section that closes the file or member stands at the end. */
-static bool may_stand(const struct tsr_container_reader *r, size_t at, bool in_frame, bool between_frames)
+/* Whether a section that begins no frame and is no tile may stand at this place. None stands between frames; the base
+ * stands at the start; the section that closes the file or member stands at the end. */
+static bool may_stand(const struct tsr_container_reader *r, size_t at, bool between_frames)
 {
     const uint8_t type = r->sections.place[at].type, last = r->member_place ? TSR_SECTION_MEMBER : TSR_SECTION_PROOF;
-    if (type == TSR_SECTION_TILE) return in_frame;
     if (type == TSR_SECTION_BASE) return at == r->first && r->chosen.header.has_base;
     if (type == TSR_SECTION_BLOB || tsr_is_spare_type(type)) return !between_frames;
     return type == last && at + 1 == r->end;
@@ -195,6 +200,81 @@ static enum tsr_status find_equal(struct tsr_container_reader *r, size_t i, uint
     return TSR_OK;
 }
 
+/* ---- The order of tiles: ORDER.md ----------------------------------------------------------------------- */
+
+/* A frame that has tiles of its own. */
+static bool has_tiles(const struct tsr_container_reader *r, uint32_t frame)
+{
+    const uint8_t type = r->sections.place[r->frame_place[frame]].type;
+    return r->frame_number[frame] == frame && (type == TSR_SECTION_FRAME || type == TSR_SECTION_LIKE);
+}
+
+/* How far tiles were found: those of the frame that began last, and after all frames the others of each. */
+struct found_tiles {
+    bool in_frame;
+    uint32_t begun;          /* frames that have begun */
+    uint32_t frames;         /* all of them */
+    uint32_t rest_of, count; /* the frame whose other tiles are found, and how many of them were */
+};
+
+/* Goes to the frame whose other tiles come next. False: there is none. */
+static bool find_rest(const struct tsr_container_reader *r, struct found_tiles *f)
+{
+    if (f->begun < f->frames) return false;
+    while (f->rest_of < f->frames && !has_tiles(r, f->rest_of)) f->rest_of++;
+    return f->rest_of < f->frames;
+}
+
+/* Notes a tile. False: it cannot stand there. */
+static bool take_tile(struct tsr_container_reader *r, size_t place, struct found_tiles *f)
+{
+    const struct tsr_tile_order *const order = &r->chosen.header.order;
+    if (f->in_frame && (order->tiles == 0 || r->frame_tiles[f->begun - 1] < order->first)) {
+        r->frame_tiles[f->begun - 1]++;
+        return true;
+    }
+    f->in_frame = false;
+    if (order->tiles == 0 || !find_rest(r, f)) return false;
+    if (f->count == 0) r->rest_place[f->rest_of] = place;
+    r->frame_tiles[f->rest_of]++;
+    if (++f->count < order->tiles - order->first) return true;
+    f->count = 0;
+    f->rest_of++;
+    return true;
+}
+
+/* Whether something that is neither frame nor tile would stand between those of the file. */
+static bool is_between(const struct tsr_container_reader *r, struct found_tiles *f)
+{
+    if (f->begun == 0) return false;
+    return f->begun < f->frames || (r->chosen.header.order.tiles > 0 && find_rest(r, f));
+}
+
+/* Whether each frame has the tiles of the order; equal frames then have those of the ones that they are equal to. */
+static bool settle_order(struct tsr_container_reader *r, uint32_t frames)
+{
+    const struct tsr_tile_order *const order = &r->chosen.header.order;
+    for (uint32_t f = 0; f < frames && order->tiles > 0; f++) {
+        if (has_tiles(r, f) && r->frame_tiles[f] != order->tiles) return false;
+        r->frame_tiles[f] = r->frame_tiles[r->frame_number[f]];
+        r->rest_place[f] = r->rest_place[r->frame_number[f]];
+    }
+    return true;
+}
+
+/* A frame that begins with section i. */
+static enum tsr_status begin_frame(struct tsr_container_reader *r, size_t i, uint32_t frame, bool is_unit,
+                                   struct tsr_error *error)
+{
+    r->model_place[frame] = is_unit ? TSR_NOWHERE : i;
+    r->units += is_unit;
+    r->frame_tiles[frame] = 0;
+    r->frame_number[frame] = frame;
+    r->frame_place[frame] = i;
+    if (r->sections.place[i].type != TSR_SECTION_LIKE) return TSR_OK;
+    return find_model(r, i, frame, &r->model_place[frame], error);
+}
+
 /* Checks that the sections of the file or the member are possible ones in a possible order, and notes where frames
  * begin. */
 static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_error *error)
@@ -213,31 +293,26 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
     TSR_TRY(tsr_take_places(r, frames, error));
     if (r->chosen.header.has_base && tsr_container_base(r).size == 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has no base, which its header promises");
-    uint32_t frame = 0;
+    if (r->chosen.header.order.tiles > 0 && r->member_place)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the tiles of a file of a series are not in their order");
     size_t proofs = 0;
-    bool in_frame = false;
+    struct found_tiles found = {.frames = frames};
     for (size_t i = r->first; i < r->end; i++) {
         const struct tsr_place *place = &r->sections.place[i];
         const bool is_unit = place->type == TSR_SECTION_UNIT && may_be_units,
                    begins = place->type == TSR_SECTION_FRAME || place->type == TSR_SECTION_LIKE;
-        if ((is_unit || (begins && !are_units)) && frame < frames) {
-            r->model_place[frame] = is_unit ? TSR_NOWHERE : i;
-            r->units += is_unit;
-            if (place->type == TSR_SECTION_LIKE) TSR_TRY(find_model(r, i, frame, &r->model_place[frame], error));
-            r->frame_tiles[frame] = 0;
-            r->frame_number[frame] = frame;
-            r->frame_place[frame++] = i;
-            in_frame = !is_unit;
+        if ((is_unit || (begins && !are_units)) && found.begun < frames) {
+            TSR_TRY(begin_frame(r, i, found.begun++, is_unit, error));
+            found.in_frame = !is_unit;
             continue;
         }
-        if (place->type == TSR_SECTION_EQUAL && frame > 0 && frame < frames) {
-            TSR_TRY(find_equal(r, i, frames, &frame, error));
-            in_frame = false;
+        if (place->type == TSR_SECTION_EQUAL && found.begun > 0 && found.begun < frames) {
+            TSR_TRY(find_equal(r, i, frames, &found.begun, error));
+            found.in_frame = false;
             continue;
         }
-        in_frame &= place->type == TSR_SECTION_TILE;
-        if (in_frame) r->frame_tiles[frame - 1]++;
-        if (!may_stand(r, i, in_frame, frame != 0 && frame != frames))
+        found.in_frame &= place->type == TSR_SECTION_TILE;
+        if (place->type == TSR_SECTION_TILE ? !take_tile(r, i, &found) : !may_stand(r, i, is_between(r, &found)))
             return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset,
                                "the section at byte %llu is at a place where it cannot be",
                                (unsigned long long)place->offset);
@@ -245,11 +320,15 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
     }
     if (may_be_units && !are_units && frames > 0 && r->units == frames)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "none of the %u frames is coded, which the header denies", frames);
-    if (frame == frames && proofs == 1) return TSR_OK;
+    if (found.begun == frames && proofs == 1)
+        return settle_order(r, frames) ? TSR_OK
+                                       : tsr_fail(error, TSR_ERROR_CORRUPT, "a frame has not the tiles of the header");
     if (is_walked)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
-                        "the file ends, or is damaged, before its proof: %u of %u frames are there", frame, frames);
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has %u of %u frames and %zu proofs", frame, frames, proofs);
+                        "the file ends, or is damaged, before its proof: %u of %u frames are there", found.begun,
+                        frames);
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has %u of %u frames and %zu proofs", found.begun, frames,
+                    proofs);
 }
 
 /* Finds the last section of each member of a series. A member's sections are checked when the member is chosen. Members
@@ -359,6 +438,7 @@ void tsr_container_close(struct tsr_container_reader *reader)
     free(reader->listed);
     free(reader->frame_place);
     free(reader->frame_tiles);
+    free(reader->rest_place);
     free(reader->frame_number);
     free(reader->model_place);
     free(reader->section_hash);

@@ -29,13 +29,15 @@ struct tsr_container_reader {
     size_t listed_count;
     struct kept_twin *twins; /* the twins that were read */
     size_t *frame_place;     /* by frame: the place of its section */
-    uint32_t *frame_tiles;   /* by frame: sections of tiles behind that section */
+    uint32_t *frame_tiles;   /* by frame: sections of its tiles */
+    size_t *rest_place;      /* with an order of tiles, by frame: the place of the first one that is not among the first
+                                tiles, or TSR_NOWHERE; else NULL */
     uint32_t *frame_number;  /* by frame: the number in that section; of an equal one that of the other frame */
     size_t *model_place;     /* by frame: the place of its model; TSR_NOWHERE: it is damaged, or the frame is a unit */
     uint32_t units;          /* frames that are units */
     bool is_searched; /* the sections were found by tsr_search_sections. Then places without bytes stand for those that
                          are lost, of which the last is that of all frames that are lost; and frame_tiles is at least
-                         the number of tiles that can be there */
+                         the number of tiles that can be there: no tile has that number or a higher one */
     uint8_t *blob;    /* a decompressed blob */
     size_t blob_capacity;
     struct base { /* for each blob: the content that others are compressed with, and its member */

@@ -5,23 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+static enum tsr_status append_entry(struct tsr_entry **entries, size_t *count, size_t *capacity, struct tsr_entry entry,
+                                    struct tsr_error *error)
+{
+    if (*count == *capacity) {
+        const size_t more = *capacity ? 2 * *capacity : 64;
+        struct tsr_entry *grown = realloc(*entries, more * sizeof *grown);
+        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %zu sections", more);
+        *entries = grown;
+        *capacity = more;
+    }
+    (*entries)[(*count)++] = entry;
+    return TSR_OK;
+}
+
 enum tsr_status tsr_add_entry(struct tsr_container_writer *w, struct tsr_entry entry, struct tsr_error *error)
 {
     uint8_t varint[TSR_VARINT_LIMIT];
     w->listed_bytes += entry.length;
     w->line_bytes += 1 + tsr_put_varint(varint, entry.length);
-    if (w->is_trial) {
-        w->entry_count++;
-        return TSR_OK;
-    }
-    if (w->entry_count == w->entry_capacity) {
-        const size_t capacity = w->entry_capacity ? 2 * w->entry_capacity : 64;
-        struct tsr_entry *grown = realloc(w->entries, capacity * sizeof *grown);
-        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %zu sections", capacity);
-        w->entries = grown;
-        w->entry_capacity = capacity;
-    }
-    w->entries[w->entry_count++] = entry;
+    if (!w->is_trial) return append_entry(&w->entries, &w->entry_count, &w->entry_capacity, entry, error);
+    w->entry_count++;
     return TSR_OK;
 }
 
@@ -103,6 +107,12 @@ static enum tsr_status new_writer(struct tsr_output *output, const struct tsr_he
     return TSR_OK;
 }
 
+/* A trial takes as many bytes in any order. */
+static bool has_order(const struct tsr_container_writer *w)
+{
+    return w->header.order.tiles > 0 && !w->is_trial;
+}
+
 /* The file may become a small one. */
 static enum tsr_status may_be_small(struct tsr_container_writer *w, struct tsr_error *error)
 {
@@ -118,7 +128,7 @@ enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_
     TSR_TRY(new_writer(output, header, writer, error));
     struct tsr_container_writer *const w = *writer;
     w->begin = tsr_output_mark(output);
-    if (!tsr_is_series(header)) TSR_TRY(may_be_small(w, error));
+    if (!tsr_is_series(header) && !has_order(w)) TSR_TRY(may_be_small(w, error));
     const struct tsr_piece piece = {body, tsr_put_header(body, &w->header)};
     TSR_TRY(tsr_output_write(output, TSR_SIGNATURE, TSR_SIGNATURE_BYTES, error));
     return write_section(w, TSR_SECTION_HEADER, &piece, 1, 0, &unlisted, error);
@@ -140,6 +150,8 @@ void tsr_container_writer_free(struct tsr_container_writer *writer)
         free(writer->base[blob].bytes);
     }
     tsr_small_free(writer->small);
+    tsr_output_close(writer->rest);
+    free(writer->rest_entries);
     free(writer->entries);
     free(writer->compressed);
     free(writer);
@@ -153,13 +165,31 @@ enum tsr_status tsr_container_put_base(struct tsr_container_writer *w, const voi
     return tsr_put_section(w, TSR_SECTION_BASE, &piece, 1, error);
 }
 
+/* The last frame must have the tiles that the header promises: what readers look for depends on it. */
+static enum tsr_status check_tiles(const struct tsr_container_writer *w, struct tsr_error *error)
+{
+    if (!has_order(w) || !w->in_frame || w->tiles == w->header.order.tiles) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_INTERNAL, "frame %u has %u tiles, not %u", w->frames - 1, w->tiles,
+                    w->header.order.tiles);
+}
+
+/* Counts frames that begin; has_tiles: tiles follow. */
+static enum tsr_status begin_frame(struct tsr_container_writer *w, uint32_t frames, bool has_tiles,
+                                   struct tsr_error *error)
+{
+    TSR_TRY(check_tiles(w, error));
+    w->frames += frames;
+    w->tiles = 0;
+    w->in_frame = has_tiles;
+    return TSR_OK;
+}
+
 enum tsr_status tsr_container_put_frame(struct tsr_container_writer *w, const void *model, size_t size,
                                         struct tsr_error *error)
 {
     uint8_t number[TSR_VARINT_LIMIT];
     const struct tsr_piece pieces[2] = {{number, tsr_put_varint(number, w->frames)}, {model, size}};
-    w->frames++;
-    w->tiles = 0;
+    TSR_TRY(begin_frame(w, 1, true, error));
     TSR_TRY(tsr_keep_part(w, TSR_SECTION_FRAME, pieces + 1, 1, error));
     return tsr_put_section(w, TSR_SECTION_FRAME, pieces, 2, error);
 }
@@ -169,8 +199,7 @@ enum tsr_status tsr_container_put_unit(struct tsr_container_writer *w, const voi
 {
     uint8_t number[TSR_VARINT_LIMIT];
     const struct tsr_piece pieces[2] = {{number, tsr_put_varint(number, w->frames)}, {unit, size}};
-    w->frames++;
-    w->tiles = 0;
+    TSR_TRY(begin_frame(w, 1, false, error));
     TSR_TRY(tsr_keep_part(w, TSR_SECTION_UNIT, pieces + 1, 1, error));
     return tsr_put_section(w, TSR_SECTION_UNIT, pieces, 2, error);
 }
@@ -182,8 +211,7 @@ enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *w, uin
     const size_t length = tsr_put_varint(numbers + used, distance);
     const struct tsr_piece part = {numbers + used, length}, piece = {numbers, used + length};
     TSR_TRY(tsr_keep_part(w, TSR_SECTION_LIKE, &part, 1, error));
-    w->frames++;
-    w->tiles = 0;
+    TSR_TRY(begin_frame(w, 1, true, error));
     TSR_TRY(tsr_put_section(w, TSR_SECTION_LIKE, &piece, 1, error));
     if (!w->is_trial) w->entries[w->entry_count - 1].distance = (uint8_t)distance;
     return TSR_OK;
@@ -195,8 +223,7 @@ static enum tsr_status put_equal(struct tsr_container_writer *w, struct tsr_piec
 {
     uint8_t number[TSR_VARINT_LIMIT];
     const struct tsr_piece pieces[2] = {{number, tsr_put_varint(number, w->frames)}, runs};
-    w->frames += frames;
-    w->tiles = 0;
+    TSR_TRY(begin_frame(w, frames, false, error));
     TSR_TRY(tsr_keep_part(w, TSR_SECTION_EQUAL, pieces + 1, 1, error));
     return tsr_put_section(w, TSR_SECTION_EQUAL, pieces, 2, error);
 }
@@ -224,6 +251,44 @@ enum tsr_status tsr_container_put_runs(struct tsr_container_writer *w, const uin
     return put_equal(w, (struct tsr_piece){runs, size}, frames, error);
 }
 
+/* ---- Tiles that wait for all frames: ORDER.md --------------------------------------------------------------- */
+
+/* Writes the section of a tile that comes after all frames where it waits. */
+static enum tsr_status put_to_rest(struct tsr_container_writer *w, const struct tsr_piece *pieces, int count,
+                                   struct tsr_error *error)
+{
+    struct tsr_output *const output = w->output;
+    struct tsr_entry entry;
+    if (!w->rest) TSR_TRY(tsr_output_create_spool(output, false, &w->rest, error));
+    tsr_output_forgo_hash(w->rest);
+    w->output = w->rest;
+    const enum tsr_status status = write_section(w, TSR_SECTION_TILE, pieces, count, 0, &entry, error);
+    w->output = output;
+    TSR_TRY(status);
+    return append_entry(&w->rest_entries, &w->rest_count, &w->rest_capacity, entry, error);
+}
+
+enum tsr_status tsr_container_end_frames(struct tsr_container_writer *w, struct tsr_error *error)
+{
+    enum { AT_ONCE = 1 << 16 };
+    const uint64_t size = w->rest ? tsr_output_size(w->rest) : 0;
+    TSR_TRY(check_tiles(w, error));
+    w->in_frame = false;
+    uint8_t *const bytes = size > 0 ? malloc(AT_ONCE) : NULL;
+    enum tsr_status status = bytes || size == 0 ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to copy tiles");
+    for (uint64_t at = 0; at < size && status == TSR_OK; at += AT_ONCE) {
+        const size_t count = size - at < AT_ONCE ? (size_t)(size - at) : AT_ONCE;
+        status = tsr_output_read(w->rest, at, bytes, count, error);
+        if (status == TSR_OK) status = tsr_output_write(w->output, bytes, count, error);
+    }
+    free(bytes);
+    for (size_t i = 0; i < w->rest_count && status == TSR_OK; i++) status = tsr_add_entry(w, w->rest_entries[i], error);
+    tsr_output_close(w->rest);
+    w->rest = NULL;
+    w->rest_count = 0;
+    return status;
+}
+
 enum tsr_status tsr_container_put_tile(struct tsr_container_writer *w, const struct tsr_piece *payload, int count,
                                        struct tsr_error *error)
 {
@@ -232,10 +297,14 @@ enum tsr_status tsr_container_put_tile(struct tsr_container_writer *w, const str
     struct tsr_piece pieces[PIECES + 1];
     if (count > PIECES || w->frames == 0)
         return tsr_fail(error, TSR_ERROR_INTERNAL, "a tile cannot have %d pieces", count);
+    const uint32_t tile = w->tiles++;
     size_t used = tsr_put_varint(numbers, w->frames - 1);
-    used += tsr_put_varint(numbers + used, w->tiles++);
+    used += tsr_put_varint(numbers + used, tile);
     pieces[0] = (struct tsr_piece){numbers, used};
     for (int i = 0; i < count; i++) pieces[1 + i] = payload[i];
+    bool is_first = true;
+    if (has_order(w)) tsr_order_rank(&w->header.order, tile, &is_first);
+    if (!is_first) return put_to_rest(w, pieces, count + 1, error);
     TSR_TRY(tsr_keep_part(w, TSR_SECTION_TILE, payload, count, error));
     return tsr_put_section(w, TSR_SECTION_TILE, pieces, count + 1, error);
 }

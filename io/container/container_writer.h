@@ -23,8 +23,13 @@ struct tsr_container_writer {
     uint64_t listed_bytes, line_bytes; /* of all entries: their sections, and their lines of the index */
     bool is_trial;                     /* entries are counted, not listed: tsr_container_begin_trial */
     uint64_t blob_bytes;
-    uint32_t frames;     /* put so far */
-    uint32_t tiles;      /* of the last frame, put so far */
+    uint32_t frames; /* put so far */
+    uint32_t tiles;  /* of the last frame, put so far */
+    bool in_frame;   /* that frame has tiles */
+    /* With an order of tiles: the sections of those that wait for all frames; NULL: there are none yet. */
+    struct tsr_output *rest;
+    struct tsr_entry *rest_entries;
+    size_t rest_count, rest_capacity;
     uint8_t *compressed; /* a chunk of a blob, or a section that is read again */
     size_t compressed_capacity;
     /* Place in the output: of a file its first byte, of a member its first section. */

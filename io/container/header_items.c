@@ -1,6 +1,6 @@
 /* Items of a header: time of modification and permissions of the original; what looks damaged in it; the range of its
  * values; kept ranges; the least weight of a frame's errors; windows; the head that units share; values;
- * whether there is a base. FORMAT.md 3.9. */
+ * whether there is a base; the order of tiles. FORMAT.md 3.9. */
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
@@ -233,14 +233,15 @@ static bool has_base(const struct tsr_header *header)
     return header->has_base;
 }
 
-/* The patches, where that is what comes back as it was; else nothing. */
+/* The base's id; and the patches, where that is what comes back as it was. */
 static size_t put_base(uint8_t *out, const struct tsr_header *header)
 {
     const struct tsr_patches *const p = &header->patches;
     const uint32_t numbers[] = {p->left, p->top, p->width, p->height, p->across, p->down};
     const size_t bytes = (p->across * p->down + 7) / 8;
-    size_t used = 0;
-    if (p->count == 0) return 0;
+    size_t used = TSR_ID_BYTES;
+    tsr_put_u64(out, header->base_id);
+    if (p->count == 0) return used;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) used += tsr_put_varint(out + used, numbers[i]);
     memcpy(out + used, p->bits, bytes);
     return used + bytes;
@@ -271,10 +272,46 @@ static bool get_patches(struct tsr_cursor *c, struct tsr_header *header)
 
 static bool get_base(struct tsr_cursor *c, struct tsr_header *header)
 {
+    const uint8_t *const id = tsr_get_bytes(c, TSR_ID_BYTES);
     header->has_base = true;
-    if (c->size > 0) return tsr_may_have_patches(header) && get_patches(c, header);
+    if (id) header->base_id = tsr_read_u64(id);
+    if (c->at < c->size) return tsr_may_have_patches(header) && get_patches(c, header);
     return header->exact && tsr_has_samples(header) && !tsr_has_values(header) &&
            (header->image.bits_allocated == 8 || header->image.bits_allocated == 16);
+}
+
+/* ---- The order of tiles -------------------------------------------------------------------------------------- */
+
+static bool has_order(const struct tsr_header *header)
+{
+    return header->order.tiles > 0;
+}
+
+static size_t put_order(uint8_t *out, const struct tsr_header *header)
+{
+    const struct tsr_tile_order *const order = &header->order;
+    size_t used = tsr_put_varint(out, order->tiles);
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < order->runs; i++) {
+        used += tsr_put_varint(out + used, order->run[i].begin - end);
+        used += tsr_put_varint(out + used, order->run[i].count);
+        end = order->run[i].begin + (uint32_t)order->run[i].count;
+    }
+    return used;
+}
+
+/* Patches are what matters of a file that has them: their tiles are in order. */
+static bool get_order(struct tsr_cursor *c, struct tsr_header *header)
+{
+    struct tsr_tile_order *const order = &header->order;
+    const uint64_t tiles = tsr_get_varint(c);
+    if (!tsr_has_samples(header) || header->patches.count > 0 || tiles > TSR_ORDER_TILES) return false;
+    order->tiles = (uint32_t)tiles;
+    while (!c->bad && c->at < c->size) {
+        const uint64_t gap = tsr_get_varint(c), count = tsr_get_varint(c);
+        if (c->bad || !tsr_order_add(order, gap, count)) return false;
+    }
+    return order->first > 0 && order->first < order->tiles;
 }
 
 /* ---- All of them -------------------------------------------------------------------------------------------- */
@@ -294,7 +331,8 @@ static const struct item {
              {9, has_windows, put_windows, get_windows},
              {11, has_shared_head, put_shared_head, get_shared_head},
              {13, tsr_has_values, put_values, get_values},
-             {15, has_base, put_base, get_base}};
+             {15, has_base, put_base, get_base},
+             {17, has_order, put_order, get_order}};
 enum { ITEMS = sizeof items / sizeof items[0] };
 
 bool tsr_has_items(const struct tsr_header *header)

@@ -42,7 +42,9 @@ static bool may_begin(const struct search *s, uint64_t at, uint64_t *length)
     if (c.bad || body > most || body + c.at + TSR_CHECK_BYTES > s->size - at) return false;
     *length = c.at + body + TSR_CHECK_BYTES;
     if (tsr_get_varint(&c) >= header->image.frames) return false;
-    return !c.bad && (!is_tile || tsr_get_varint(&c) < (uint64_t)header->image.columns * header->image.rows) && !c.bad;
+    const uint64_t tiles =
+        header->order.tiles > 0 ? header->order.tiles : (uint64_t)header->image.columns * header->image.rows;
+    return !c.bad && (!is_tile || tsr_get_varint(&c) < tiles) && !c.bad;
 }
 
 /* The number of the section in the file, from 1; 0: it is none of the file's, or has no higher number than those before
@@ -140,6 +142,17 @@ static enum tsr_status place_equal(struct tsr_container_reader *r, size_t i, str
     return TSR_OK;
 }
 
+/* With an order of tiles: what the place of a tile tells of its frame. */
+static void place_ordered(struct tsr_container_reader *r, size_t place, uint32_t frame, uint32_t tile)
+{
+    bool is_first;
+    const size_t rank = tsr_order_rank(&r->chosen.header.order, tile, &is_first);
+    if (r->frame_tiles[frame] <= tile) r->frame_tiles[frame] = tile + 1;
+    if (!is_first && rank <= place) r->rest_place[frame] = place - rank;
+    if (is_first && r->frame_place[frame] + 1 == r->sections.count && rank < place)
+        r->frame_place[frame] = place - 1 - rank;
+}
+
 /* Notes where frames begin, also those whose own sections are lost and whose tiles are not. */
 static enum tsr_status place_frames(struct tsr_container_reader *r, struct tsr_error *error)
 {
@@ -154,6 +167,8 @@ static enum tsr_status place_frames(struct tsr_container_reader *r, struct tsr_e
             TSR_TRY(place_equal(r, i, error));
         else if (place->type != TSR_SECTION_TILE)
             r->frame_place[frame] = i;
+        else if (r->rest_place)
+            place_ordered(r, i, frame, (uint32_t)tile);
         else if (r->frame_place[frame] == lost && tile < i)
             r->frame_place[frame] = i - 1 - (size_t)tile;
         r->units += place->type == TSR_SECTION_UNIT;
@@ -196,13 +211,14 @@ static enum tsr_status place_models(struct tsr_container_reader *r, struct tsr_e
     for (uint32_t f = r->chosen.header.image.frames; f-- > 0;) {
         const size_t place = r->frame_place[f];
         if (r->frame_number[f] != f || !has_place(r, f)) continue;
-        r->frame_tiles[f] = place < next ? (uint32_t)(next - place - 1) : 0;
+        if (!r->rest_place) r->frame_tiles[f] = place < next ? (uint32_t)(next - place - 1) : 0;
         next = place < next ? place : next;
         if (r->sections.place[place].type == TSR_SECTION_FRAME) r->model_place[f] = place;
         if (r->sections.place[place].type == TSR_SECTION_LIKE) TSR_TRY(place_model(r, f, error));
     }
     for (uint32_t f = 0; f < r->chosen.header.image.frames; f++) {
         r->frame_tiles[f] = r->frame_tiles[r->frame_number[f]];
+        if (r->rest_place) r->rest_place[f] = r->rest_place[r->frame_number[f]];
         r->model_place[f] = r->model_place[r->frame_number[f]];
     }
     return TSR_OK;

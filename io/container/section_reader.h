@@ -14,7 +14,7 @@ struct tsr_place {
 };
 
 /* Bytes of memory that a section costs: its place, twice while the list of places grows, and the notes of a reader. */
-enum { TSR_FRAME_MEMORY = 24, TSR_INDEX_MEMORY = 2 * sizeof(struct tsr_place) + TSR_FRAME_MEMORY + 9 };
+enum { TSR_FRAME_MEMORY = 32, TSR_INDEX_MEMORY = 2 * sizeof(struct tsr_place) + TSR_FRAME_MEMORY + 9 };
 
 struct tsr_sections {
     struct tsr_input *input;

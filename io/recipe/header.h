@@ -5,6 +5,7 @@
 #include "io/input.h"
 #include "io/nodes/values/values.h"
 #include "patches.h"
+#include "tile_order.h"
 #include "transform/planes/difference.h"
 #include "transform/planes/kept_ranges.h"
 
@@ -71,9 +72,11 @@ struct tsr_header {
     char damage[TSR_DAMAGE_LIMIT + 1]; /* what looks damaged in the original; empty: nothing was noticed */
     uint8_t shared_head[TSR_SHARED_HEAD_LIMIT]; /* of streams that are units; 0 bytes: they share none */
     size_t shared_head_size;
-    bool has_base;              /* the file begins with its base, to which predictors refer: BASE.md */
-    struct tsr_patches patches; /* of a file with loss that has a base: what comes back as it was; else none */
-    uint32_t members;           /* files in a series, whose header has only this, id and restore */
+    bool has_base;               /* the file begins with its base, to which predictors refer: BASE.md */
+    uint64_t base_id;            /* of that base */
+    struct tsr_patches patches;  /* of a file with loss that has a base: what comes back as it was; else none */
+    struct tsr_tile_order order; /* of the tiles of all frames */
+    uint32_t members;            /* files in a series, whose header has only this, id and restore */
 };
 
 /* ---- Questions about a recipe: outside of io/recipe and io/formats nothing compares its number --------------- */

@@ -152,7 +152,7 @@ static inline bool tsr_cuda_can_predict(const struct tsr_image *image, const str
 {
     return coding->path == TSR_PATH_PREDICT &&
            (coding->coder == TSR_CODER_HUFFMAN || coding->coder == TSR_CODER_RANS) &&
-           (image->bits_allocated == 8 || image->bits_allocated == 16);
+           (image->bits_allocated == 8 || image->bits_allocated == 16) && image->tile_side == 0;
 }
 
 #ifdef __cplusplus

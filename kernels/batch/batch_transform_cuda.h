@@ -214,7 +214,7 @@ TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_
 {
     if (coding->path == TSR_PATH_PREDICT && coding->coder != TSR_CODER_CAVLC) return false;
     if (tsr_may_have_intra(coding)) return false;
-    return image->bits_allocated == 8 || image->bits_allocated == 16;
+    return (image->bits_allocated == 8 || image->bits_allocated == 16) && image->tile_side == 0;
 }
 
 /* True if blocks are lossy: planes then keep values, not indices x. */

@@ -51,7 +51,11 @@ def codecs(tessera):
     open_jpeg = lambda file, picture: ["opj_decompress", "-allow-partial", "-i", file, "-o", picture]
     return [
         Codec("Tessera, lossless", "tsr", t(), salvage),
+        Codec("Tessera, lossless, tiles of 128", "tsr", t("--tile", "128"), salvage),
+        Codec("Tessera, lossless, tiles of 64", "tsr", t("--tile", "64"), salvage),
         Codec("Tessera, 42 dB", "tsr", t("--psnr", "42"), salvage),
+        Codec("Tessera, 42 dB, tiles of 128", "tsr", t("--psnr", "42", "--tile", "128"), salvage),
+        Codec("Tessera, 42 dB, tiles of 64", "tsr", t("--psnr", "42", "--tile", "64"), salvage),
         Codec("JPEG, restart markers", "jpg", lambda i, f: ["cjpeg", "-quality", "90", "-optimize", "-restart", "1",
                                                             "-outfile", f, i], jpeg),
         Codec("JPEG", "jpg", lambda i, f: ["cjpeg", "-quality", "90", "-optimize", "-outfile", f, i], jpeg),

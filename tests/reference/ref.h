@@ -91,11 +91,16 @@ struct ref_header { /* 3.1 */
     uint8_t shared_head[600]; /* 3.9, item 11 */
     unsigned shared_head_size;
     bool has_base;      /* 3.9, item 15 */
+    uint64_t base_id;   /* BASE.md 1 */
     struct {            /* BASE.md 4 */
         unsigned count; /* of patches; 0: it has none */
         uint32_t left, top, width, height, across, down;
         uint8_t bits[512];
     } patches;
+    struct {                         /* 3.9, item 17: ORDER.md */
+        unsigned tiles, first, runs; /* tiles: 0, there is none */
+        unsigned begin[64], count[64];
+    } order;
     struct ref_values { /* 3.9, item 13: VALUES.md; form 0: samples are the original's */
         unsigned form, width, listed;
         bool is_float, is_signed, big_endian;
@@ -148,7 +153,7 @@ bool ref_check_holds(const struct ref_section *section, uint64_t id, uint64_t n)
 /* 3: do sections of this type belong to the file itself, not to a member? */
 bool ref_is_own(const struct ref_file *file, unsigned type);
 /* 3.1: hashes of the header, of the sections and, for a member, of the proof. */
-bool ref_is_id(uint64_t id, const uint64_t *hashes, size_t count);
+uint64_t ref_id_of(const uint64_t *hashes, size_t count);
 bool ref_is_unknown(unsigned type); /* 3.11: is it a capital letter that FORMAT.md does not describe? */
 /* 3.11: fails; the sentence says that the section at this place is unknown or out of place. */
 bool ref_fail_type(const struct ref_file *file, size_t section);
@@ -186,6 +191,10 @@ bool ref_is_piece(const struct ref_piece *a, const struct ref_piece *b);
 /* 3.8: the body of a section, or that of its twin if the section is damaged. */
 bool ref_read_body(const struct ref_file *file, size_t section, struct ref_bytes *body);
 /* 5.4: frames of the runs of a section E; 0: they are invalid. */
+/* ORDER.md (ref_order.c) */
+bool ref_read_order(struct ref_header *header, struct ref_bytes value);
+/* The sections of a part in the order of frames and tiles. */
+bool ref_order_sections(const struct ref_part *part, const size_t **order);
 uint64_t ref_equal_frames(struct ref_bytes runs);
 /* 3.7, 5.4: the section that a section B or G of a part needs. For others it is the section itself. */
 bool ref_find_needed(const struct ref_part *part, size_t section, size_t *needed);

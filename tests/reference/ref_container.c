@@ -82,11 +82,11 @@ bool ref_fail_type(const struct ref_file *file, size_t section)
     return ref_fail("the type of section %zu is not a letter", section);
 }
 
-bool ref_is_id(uint64_t id, const uint64_t *hashes, size_t count)
+uint64_t ref_id_of(const uint64_t *hashes, size_t count)
 {
     uint8_t *bytes = ref_alloc(count, 8);
     for (size_t i = 0; i < count * 8; i++) bytes[i] = (uint8_t)(hashes[i / 8] >> (8 * (i % 8)));
-    return ref_hash64(bytes, count * 8) == id;
+    return ref_hash64(bytes, count * 8);
 }
 
 /* ---- 3.1 Header ---- */
@@ -210,9 +210,11 @@ static bool read_shared_head(struct ref_header *h, const struct ref_bytes *value
 /* 3.9: the file has a base. */
 static bool read_base(struct ref_header *h, const struct ref_bytes *value)
 {
+    struct ref_bytes b = *value;
     h->has_base = true;
-    if (h->allocated != 8 && h->allocated != 16) return false;
-    if (value->size > 0) return ref_read_patches(h, *value);
+    h->base_id = ref_number(&b, 8);
+    if (b.bad || (h->allocated != 8 && h->allocated != 16)) return false;
+    if (ref_left(&b) > 0) return ref_read_patches(h, b);
     return ref_has_frames(h) && !ref_are_units(h) && h->exact && h->values.form == 0;
 }
 
@@ -228,12 +230,13 @@ static bool read_items(struct ref_header *h, struct ref_bytes *b)
         if (b->bad) return ref_fail("an item is too long");
         if ((int)tag <= before) return ref_fail("items are not in order");
         before = (int)tag;
-        if (tag % 2 != 0 && tag != 7 && tag != 9 && tag != 11 && tag != 13 && tag != 15)
+        if (tag % 2 != 0 && tag != 7 && tag != 9 && tag != 11 && tag != 13 && tag != 15 && tag != 17)
             return ref_fail("an item of tag %u is unknown", tag);
         if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159) || (tag == 6 && !is_range(h, &value)) ||
             (tag == 7 && !read_kept(h, &value)) || (tag == 8 && !read_weight(h, &value)) ||
             (tag == 9 && !read_windows(h, &value)) || (tag == 11 && !read_shared_head(h, &value)) ||
-            (tag == 13 && !ref_read_values(h, &value)) || (tag == 15 && !read_base(h, &value)))
+            (tag == 13 && !ref_read_values(h, &value)) || (tag == 15 && !read_base(h, &value)) ||
+            (tag == 17 && !ref_read_order(h, value)))
             return ref_fail("an item of the header is corrupt");
     }
     return true;
@@ -502,7 +505,7 @@ static bool check_own(struct ref_file *file)
         if (!section->good) has_all = false;
         hashes[n] = section->hash;
     }
-    return !has_all || ref_is_id(file->header.id, hashes, (size_t)n + 1) ||
+    return !has_all || ref_id_of(hashes, (size_t)n + 1) == file->header.id ||
            ref_fail("the file's id is not that of its sections");
 }
 

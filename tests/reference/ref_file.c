@@ -115,6 +115,7 @@ struct progress {
     const uint8_t *base;           /* the base rasters of all frames; null: there is no base */
     struct ref_header coded_image; /* BASE.md 4: of what frames code, */
     uint8_t *patches;              /* whose raster has room here */
+    const size_t *order;           /* ORDER.md: of the sections */
 };
 
 static bool leave_frame(const struct ref_part *part, struct ref_output *out, struct progress *at)
@@ -164,14 +165,14 @@ uint64_t ref_equal_frames(struct ref_bytes runs)
 
 static bool decode_section(const struct ref_part *part, size_t i, struct ref_output *out, struct progress *at);
 
-/* The section F or G of a frame. */
-static bool find_frame(const struct ref_part *part, uint64_t number, size_t *section)
+/* The section F or G of a frame: its place in the order. */
+static bool find_frame(const struct ref_part *part, const size_t *order, uint64_t number, size_t *section)
 {
     struct ref_bytes b;
-    for (size_t i = part->first; i < part->end; i++) {
-        unsigned type = part->file->sections[i].type;
+    for (size_t i = 0; i < part->end - part->first; i++) {
+        unsigned type = part->file->sections[order[i]].type;
         if (type != 'F' && type != 'G') continue;
-        if (!ref_read_body(part->file, i, &b)) return false;
+        if (!ref_read_body(part->file, order[i], &b)) return false;
         *section = i;
         if (ref_varint(&b) == number && !b.bad) return true;
     }
@@ -184,12 +185,13 @@ static bool repeat_frame(const struct ref_part *part, size_t section, uint32_t n
 {
     struct progress again = {.frames = number, .of_frames = at->of_frames, .raster = at->raster, .base = at->base};
     again.coded_image = at->coded_image;
+    again.order = at->order;
     again.patches = at->patches;
     if (at->keep) again.keep = at->keep + (size_t)at->coded * ref_raster_size(&part->header);
     again.hashes = at->hashes + (size_t)at->coded * 16;
-    if (!decode_section(part, section++, out, &again)) return false;
-    for (; section < part->end && part->file->sections[section].type == 'T'; section++)
-        if (!decode_section(part, section, out, &again)) return false;
+    if (!decode_section(part, at->order[section++], out, &again)) return false;
+    for (; section < part->end - part->first && part->file->sections[at->order[section]].type == 'T'; section++)
+        if (!decode_section(part, at->order[section], out, &again)) return false;
     if (!leave_frame(part, out, &again)) return false;
     at->frames++;
     at->coded++;
@@ -207,7 +209,7 @@ static bool decode_equal(const struct ref_part *part, struct ref_bytes *b, struc
         if (distance > at->frames || count > at->of_frames - at->frames)
             return ref_fail("a run of equal frames is too long, or equal to a frame before the first");
         const uint32_t source = at->frames - (uint32_t)distance;
-        if (!find_frame(part, source, &section)) return false;
+        if (!find_frame(part, at->order, source, &section)) return false;
         for (uint64_t i = 0; i < count; i++)
             if (!repeat_frame(part, section, source, out, at)) return false;
     }
@@ -307,6 +309,7 @@ static bool decode_base(const struct ref_part *part, const uint8_t **rasters)
     if (!ref_open_bytes(&file, copy, b.size, part->file->strict) || !ref_list_parts(&file, &parts, &count))
         return false;
     if (count != 1 || !ref_fits_base(h, &parts->header)) return ref_fail("a base is of another image");
+    if (parts->header.id != h->base_id) return ref_fail("a base has another id");
     if (!ref_read_proof(&whole, part) || !ref_read_proof(&of_base, parts)) return false;
     if (whole.original.size != of_base.original.size || memcmp(whole.original.hash, of_base.original.hash, 16) != 0)
         return ref_fail("a base is of another file");
@@ -339,8 +342,9 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
     at.raster = ref_alloc(has_image ? ref_raster_size(h) : 0, 1);
     struct ref_piece prefix, suffix;
     if (!output_prefix(part, out, &prefix)) return false;
-    for (size_t i = part->first; i < part->end; i++)
-        if (!decode_section(part, i, out, &at)) return false;
+    if (!ref_order_sections(part, &at.order)) return false;
+    for (size_t i = 0; i < part->end - part->first; i++)
+        if (!decode_section(part, at.order[i], out, &at)) return false;
     if (!leave_frame(part, out, &at)) return false;
     if (h->restore == REF_ENCAPSULATED && !ref_are_units(h) && at.coded == 0) return ref_fail("no frame is coded");
     if (has_image && !ref_output_samples_end(out)) return false;

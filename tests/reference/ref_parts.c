@@ -57,7 +57,7 @@ static bool check_member(struct ref_file *file, const struct ref_part *part)
         hashes[n] = section->hash;
     }
     hashes[n + 1] = ref_hash64(part->proof.data, part->proof.size);
-    return !has_all || ref_is_id(part->header.id, hashes, (size_t)n + 2);
+    return !has_all || ref_id_of(hashes, (size_t)n + 2) == part->header.id;
 }
 
 static int compare_names(const void *a, const void *b)

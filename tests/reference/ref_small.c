@@ -109,6 +109,23 @@ static bool add_brief(struct ref_file *file, uint64_t form, uint64_t original_si
     return add_part(file, 0, (struct ref_bytes){.data = bytes, .size = piece.size + size}, &n);
 }
 
+/* 3.1: the id of the file that the small file stands for. */
+static uint64_t find_id(const struct ref_file *file)
+{
+    uint64_t *hashes = ref_alloc(file->section_count + 1, sizeof *hashes);
+    hashes[0] = file->header.hash;
+    for (size_t i = 0; i < file->section_count; i++) {
+        const struct ref_section *section = &file->sections[i];
+        uint8_t *bytes = ref_alloc(11 + section->size, 1);
+        struct ref_bytes b = {.data = bytes, .size = 1};
+        bytes[0] = (uint8_t)section->type;
+        put_varint(&b, bytes, section->size);
+        memcpy(bytes + b.size, section->body, section->size);
+        hashes[i + 1] = ref_hash64(bytes, b.size + section->size);
+    }
+    return ref_id_of(hashes, file->section_count + 1);
+}
+
 bool ref_open_small(struct ref_file *file)
 {
     /* The headers that brief files stand for: restore 6 of a PNG, reason 1, room 2^18; of DICOM, reason 2, room 2^20.
@@ -138,5 +155,6 @@ bool ref_open_small(struct ref_file *file)
     file->sections = ref_alloc(255 + 1, sizeof *file->sections);
     if (!(is_brief ? add_brief(file, form, ref_varint(&original), &b) : add_parts(file, &b))) return false;
     add_proof(file, proof, proof_size);
+    file->header.id = find_id(file);
     return true;
 }

@@ -414,6 +414,35 @@ static enum tsr_status check_manifest(const struct options *options, const struc
     return status;
 }
 
+/* With --salvage each task has a second output: the name of the picture with another ending. False: no memory. */
+static bool name_masks(const struct options *options, struct task_list *list)
+{
+    for (size_t i = 0; options->picture.salvages && i < list->count; i++) {
+        struct task *const task = &list->tasks[i];
+        if (!task->output || task->mask) continue;
+        const char *const dot = strrchr(last_part(task->output), '.');
+        const int stem = dot ? (int)(dot - task->output) : (int)strlen(task->output);
+        if (asprintf(&task->mask, "%.*s.mask.pgm", stem, task->output) < 0) task->mask = NULL;
+        if (!task->mask) return false;
+    }
+    return true;
+}
+
+/* A second output that exists may be a file that the run reads, or its key. False: no memory. */
+static bool look_at_masks(const struct options *options, struct task_list *list, const struct known *known)
+{
+    bool has_memory = true;
+    for (size_t i = 0; has_memory && i < list->count; i++) {
+        struct task *const task = &list->tasks[i];
+        struct stat status;
+        if (task->status != TSR_OK || !task->mask || stat(task->mask, &status) != 0) continue;
+        const struct tsr_file_state state = state_of(&status);
+        const char *const input = tsr_file_set_find(known->inputs, task->mask, &state);
+        if (input) has_memory = refuse_overwriting(options, task, task->mask, input);
+    }
+    return has_memory;
+}
+
 static enum tsr_status check_files(const struct options *options, struct task_list *list, struct known *known,
                                    struct tsr_error *error)
 {
@@ -421,7 +450,8 @@ static enum tsr_status check_files(const struct options *options, struct task_li
     const bool has_twins = options->verb != VERB_COMPRESS || find_twins(list);
     const bool has_memory = has_twins && refuse_collisions(options, list) && (!writes(options) || refuse_folders(list));
     known->inputs = has_memory ? collect_inputs(options, list) : NULL;
-    if (!known->inputs || !known->outputs || !look_at_outputs(options, list, known))
+    if (!known->inputs || !known->outputs || !look_at_outputs(options, list, known) || !name_masks(options, list) ||
+        !look_at_masks(options, list, known))
         return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
     enum tsr_status status = TSR_OK;
     if (options->report.manifest && writes(options)) status = check_manifest(options, list, known, error);

@@ -71,6 +71,7 @@ void free_task(struct task *task)
     free(task->reason);
     free(task->lost_in);
     free(task->member);
+    free(task->mask);
     free(task->original);
 }
 

@@ -159,7 +159,11 @@ static enum tsr_status take_coding(int code, struct coding_options *o, struct gi
     case LONG_KEEP:
         return parse_keep(optarg, o);
     case LONG_ROI:
-        return parse_roi(optarg, o);
+        return parse_roi(optarg, "--roi", &o->region);
+    case LONG_FIRST:
+        return parse_roi(optarg, "--first", &o->first);
+    case LONG_TILE:
+        return parse_tile(optarg, o);
     case LONG_TUNE:
         return parse_tune(optarg, o);
     case LONG_VERIFY:
@@ -228,8 +232,11 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
 void free_options(struct options *options)
 {
     free(options->in.filters);
-    if (options->coding.region) free(options->coding.region->mask);
-    free(options->coding.region);
+    struct roi_options *const regions[] = {options->coding.region, options->coding.first};
+    for (int i = 0; i < 2; i++) {
+        if (regions[i]) free(regions[i]->mask);
+        free(regions[i]);
+    }
     free(options->talk.words);
 }
 

@@ -82,7 +82,7 @@ struct archive_options {
     bool dry_run;
 };
 
-/* --roi: which samples of a file with loss come back as they were. */
+/* --roi and --first: samples of an image, which a file with loss gives back as they were; or which come first. */
 enum { ROI_RECTANGLES = 64, ROI_MASKS = 16 };
 struct roi_options {
     struct tsr_roi roi;
@@ -97,7 +97,7 @@ struct coding_options {
     struct tsr_compress_options compress;
     uint32_t kept_count; /* values that loss does not change: of struct tsr_data_source */
     struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
-    struct roi_options *region; /* or NULL */
+    struct roi_options *region, *first; /* or NULL */
 };
 
 /* Files that say what was found. */

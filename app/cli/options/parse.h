@@ -27,6 +27,8 @@ enum {
     LONG_SAMPLES_ONLY,
     LONG_LOSSLESS_REST,
     LONG_ROI,
+    LONG_FIRST,
+    LONG_TILE,
     LONG_BASE,
     LONG_REGION,
     LONG_FRAME,
@@ -80,7 +82,8 @@ int find_verb(const char *word); /* VERB_COUNT: it is none */
 enum tsr_status parse_target(int code, const char *text, struct coding_options *o, struct given *given);
 enum tsr_status parse_max_error(const char *text, struct coding_options *o, struct given *given);
 enum tsr_status parse_keep(const char *text, struct coding_options *o);
-enum tsr_status parse_roi(const char *text, struct coding_options *o);
+enum tsr_status parse_roi(const char *text, const char *flag, struct roi_options **options);
+enum tsr_status parse_tile(const char *text, struct coding_options *o);
 enum tsr_status parse_region(const char *text, struct input_options *in, struct picture_options *o);
 enum tsr_status parse_frame(const char *text, struct picture_options *o);
 enum tsr_status parse_path(const char *text, struct coding_options *o, struct given *given);

@@ -1,4 +1,5 @@
-/* --roi: a rectangle, the name of an image, or auto; --region: a rectangle. */
+/* --roi and --first: a rectangle, the name of an image, or auto; --region: a rectangle. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,33 +30,49 @@ static bool take_rectangle(const char *text, struct tsr_region *r)
            take_number(&at, '\0', &r->rows) && r->columns > 0 && r->rows > 0;
 }
 
-static enum tsr_status add_rectangle(const char *text, struct roi_options *o)
+/* A sentence about --roi or --first, of which text is what was given. */
+static enum tsr_status refuse_region(const char *flag, const char *sentence, const char *text)
+{
+    char line[512];
+    snprintf(line, sizeof line, "%s %s: '%.200s'", flag, sentence, text);
+    return usage("%s", line);
+}
+
+static enum tsr_status add_rectangle(const char *text, const char *flag, struct roi_options *o)
 {
     struct tsr_region r;
     if (!take_rectangle(text, &r))
-        return usage("--roi wants column, row, columns and rows of samples, as 100,80,64,64, not '%s'", text);
+        return refuse_region(flag, "wants column, row, columns and rows of samples, as 100,80,64,64", text);
     if (o->roi.rectangle_count == ROI_RECTANGLES)
-        return usage("--roi is given more than 64 rectangles: %s; an image may have as many as it likes", text);
+        return refuse_region(flag, "is given more than 64 rectangles; an image may have as many as it likes", text);
     o->rectangles[o->roi.rectangle_count++] = r;
     return TSR_OK;
 }
 
-enum tsr_status parse_roi(const char *text, struct coding_options *o)
+enum tsr_status parse_roi(const char *text, const char *flag, struct roi_options **options)
 {
-    if (!o->region) {
-        o->region = calloc(1, sizeof *o->region);
-        if (!o->region) return refuse_memory("--roi");
-        o->region->roi = (struct tsr_roi)TSR_ROI;
-        o->region->roi.rectangles = o->region->rectangles;
-    }
+    struct roi_options *const o = *options ? *options : calloc(1, sizeof *o);
+    if (!o) return refuse_memory(flag);
+    if (!*options) o->roi = (struct tsr_roi)TSR_ROI;
+    *options = o;
+    o->roi.rectangles = o->rectangles;
     if (strcmp(text, "auto") == 0) {
-        o->region->roi.body = true;
+        o->roi.body = true;
         return TSR_OK;
     }
-    if (!text[0]) return usage("%s", "--roi wants a rectangle, the name of an image or auto, not an empty word");
-    if (looks_like_rectangle(text)) return add_rectangle(text, o->region);
-    if (o->region->mask_count == ROI_MASKS) return usage("--roi is given more than 16 images: %s", text);
-    o->region->masks[o->region->mask_count++] = text;
+    if (!text[0]) return refuse_region(flag, "wants a rectangle, the name of an image or auto", text);
+    if (looks_like_rectangle(text)) return add_rectangle(text, flag, o);
+    if (o->mask_count == ROI_MASKS) return refuse_region(flag, "is given more than 16 images", text);
+    o->masks[o->mask_count++] = text;
+    return TSR_OK;
+}
+
+enum tsr_status parse_tile(const char *text, struct coding_options *o)
+{
+    double number;
+    if (!parse_number(text, 64, 256, &number) || number != 64 * (double)(int)(number / 64))
+        return usage("--tile wants the side of a tile, 64, 128, 192 or 256 samples, not '%s'", text);
+    o->compress.tile_side = (uint16_t)number;
     return TSR_OK;
 }
 

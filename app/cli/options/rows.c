@@ -78,6 +78,13 @@ static const struct option_row table[] = {
     {LONG_SAMPLES_ONLY, "samples-only", NULL, ON_COMPRESS,
      "keep the samples alone: of PNG, which is much faster, and of compressed DICOM that cannot come back as the same "
      "file"},
+    {LONG_FIRST, "first", "X,Y,W,H|FILE|auto", ON_COMPRESS,
+     "the tiles with the samples of this region, of all frames, come before all others, for readers at the end of a "
+     "slow line: as --roi takes them"},
+    {LONG_TILE, "tile", "N", ON_COMPRESS,
+     "tiles of N x N samples (64, 128, 192, 256), so that damage costs fewer; default: 65536 samples, with --first 256 "
+     "x "
+     "256"},
 
     {0, NULL, NULL, 0, "Loss"},
     {LONG_QUALITY, "quality", "diagnostic|visually-lossless|web", ON_COMPRESS | OFTEN,

@@ -135,6 +135,8 @@ enum tsr_status settle_options(struct options *o, const struct given *given)
     if (o->coding.region && (compress->lossless_rest || o->series.path))
         return usage("%s", "--roi is for single files, not for a --series, and with --lossless-rest all comes back as "
                            "it was: give one");
+    if (o->coding.first && o->series.path)
+        return usage("%s", "--first is for single files, not for a --series, whose files come one after the other");
     if (o->keys.passphrase && (o->keys.encrypt || o->keys.key))
         return usage("%s", "a file is encrypted with a key or with a passphrase: give one of them");
     if (o->in.base && o->archive.update != UPDATE_OFF)

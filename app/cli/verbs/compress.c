@@ -238,9 +238,9 @@ static enum tsr_status find_ranges(const struct options *options, struct tsr_eng
 static enum tsr_status look_at_all(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                                    struct tsr_error *error)
 {
-    if (options->coding.compress.loss == TSR_LOSSLESS) return TSR_OK;
     enum tsr_status status = read_masks(engine, options, error);
-    if (status == TSR_OK) status = find_ranges(options, engine, list, error);
+    if (status != TSR_OK || options->coding.compress.loss == TSR_LOSSLESS) return status;
+    status = find_ranges(options, engine, list, error);
     return status == TSR_OK ? find_referrers(options, engine, list, error) : status;
 }
 

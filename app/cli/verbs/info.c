@@ -217,6 +217,9 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
                8.0 * (double)info->payload_bytes / count);
         if (info->base_bytes > 0) print_base(info);
         if (exact) print_exact(&info->exact, exact);
+        if (info->tiles > 0)
+            printf("  order      %u of the %u tiles of each frame come before all others\n", info->first_tiles,
+                   info->tiles);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
     }
     print_damage(info);
@@ -282,6 +285,8 @@ static void print_json(const char *name, const char *member, const char *coded, 
         cJSON_AddStringToObject(o, "coder", tsr_coder_name(info->coding.coder));
         cJSON_AddBoolToObject(o, "lossless", !info->coding.lossy);
         cJSON_AddNumberToObject(o, "payload_bytes", (double)info->payload_bytes);
+        if (info->tiles > 0) cJSON_AddNumberToObject(o, "tiles", info->tiles);
+        if (info->tiles > 0) cJSON_AddNumberToObject(o, "first_tiles", info->first_tiles);
         add_loss(o, info, exact);
         write_hash(info->samples_hash, hash);
         add_text(o, "samples_xxh3_128", info->has_samples_hash ? hash : NULL);

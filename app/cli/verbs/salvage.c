@@ -15,15 +15,6 @@ struct salvaging {
     const struct task *task;
 };
 
-/* The name of the mask: that of the picture, with another ending. To be freed; NULL: no memory. */
-static char *mask_name(const char *picture)
-{
-    char *name = NULL;
-    const char *const last = strrchr(picture, '/'), *const dot = strrchr(last ? last : picture, '.');
-    const int stem = dot ? (int)(dot - picture) : (int)strlen(picture);
-    return asprintf(&name, "%.*s.mask.pgm", stem, picture) < 0 ? NULL : name;
-}
-
 static void add_input(cJSON *o, const struct task *task)
 {
     add_name(o, "file", task->input);
@@ -44,14 +35,14 @@ static void tell_region(void *context, uint32_t frame, const struct tsr_region *
 }
 
 /* A line of a file at its end. found: NULL where it has failed. */
-static void tell_file(const struct options *options, const struct task *task, const char *mask,
-                      const struct tsr_salvaged *found, const struct tsr_error *error)
+static void tell_file(const struct options *options, const struct task *task, const struct tsr_salvaged *found,
+                      const struct tsr_error *error)
 {
     if (options->talk.json) {
         cJSON *const o = cJSON_CreateObject();
         add_input(o, task);
         add_name(o, "output", found ? task->output : NULL);
-        add_name(o, "mask", found ? mask : NULL);
+        add_name(o, "mask", found ? task->mask : NULL);
         add_text(o, "status", found ? "salvaged" : "failed");
         add_number(o, "frames", found, found ? found->image.frames : 0);
         add_number(o, "frames_written", found, found ? found->frames : 0);
@@ -66,27 +57,14 @@ static void tell_file(const struct options *options, const struct task *task, co
         talk("%s%s%s -> %s: %.2f %% of the samples are held%s; %s is the mask\n", shown_bare(task->input),
              task->member ? ": " : "", task->member ? shown_bare(task->member) : "", shown(task->output),
              100.0 * (double)found->samples_held / (double)found->samples,
-             found->lossy ? ", as they were coded with loss" : ", as they were", shown(mask));
+             found->lossy ? ", as they were coded with loss" : ", as they were", shown(task->mask));
     }
     if (!found) say_error(error);
     fflush(stdout);
 }
 
-/* A mask that exists may be a file of this run, or its key. */
-static enum tsr_status check_mask(const struct task *task, struct tsr_file_set *inputs, const char *mask,
-                                  struct tsr_error *error)
-{
-    struct stat there;
-    const enum tsr_status status = check_not_original(task, mask, error);
-    if (status != TSR_OK || stat(mask, &there) != 0) return status;
-    const struct tsr_file_state state = state_of(&there);
-    if (!tsr_file_set_find(inputs, mask, &state)) return TSR_OK;
-    return refuse(error, TSR_ERROR_SAME_FILE, "its mask would be %s, which this run reads; name another output with -o",
-                  mask);
-}
-
 static enum tsr_status salvage_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
-                                   struct tsr_file_set *inputs, struct tsr_error *error)
+                                   struct tsr_error *error)
 {
     const struct salvaging salvaging = {options, task};
     struct tsr_data_source source = tsr_of(task);
@@ -95,10 +73,8 @@ static enum tsr_status salvage_one(struct tsr_engine *engine, const struct optio
     struct tsr_salvage_sinks sinks = TSR_SALVAGE_SINKS;
     struct tsr_salvaged found = TSR_SALVAGED;
     enum tsr_status status = task->status == TSR_OK ? check_picture_name(task, error) : refuse_task(error, task);
-    char *const mask = status == TSR_OK ? mask_name(task->output) : NULL;
-    if (status == TSR_OK && !mask) status = refuse(error, TSR_ERROR_LIMIT, "%s", "no memory for a name");
-    if (status == TSR_OK) status = check_mask(task, inputs, mask, error);
-    of_mask.path = mask;
+    if (status == TSR_OK) status = check_not_original(task, task->mask, error);
+    of_mask.path = task->mask;
     of_mask.overwrite = options->out.force;
     source.base = options->in.base;
     sinks.picture = options->picture.form;
@@ -109,8 +85,7 @@ static enum tsr_status salvage_one(struct tsr_engine *engine, const struct optio
         status = tsr_salvage(engine, &source, task->series ? task->number : 0, &sink, &sinks, &found, error);
     if (status != TSR_OK) name_flags(error);
     if (status != TSR_OK) name_file(error, task->input, task->member);
-    tell_file(options, task, mask, status == TSR_OK ? &found : NULL, error);
-    free(mask);
+    tell_file(options, task, status == TSR_OK ? &found : NULL, error);
     return status;
 }
 
@@ -141,10 +116,9 @@ int salvage_files(const struct options *options)
     enum tsr_status status = engine ? list_tasks(options, engine, &list, &error) : error.status;
     say_unmatched(&options->in);
     if (status != TSR_OK) say_error(&error);
-    struct tsr_file_set *const inputs = collect_inputs(options, &list);
-    int exit_status = inputs ? (int)status : TSR_ERROR_LIMIT;
+    int exit_status = (int)status;
     for (size_t i = 0; i < list.count && exit_status == TSR_OK; i++) {
-        status = salvage_one(engine, options, &list.tasks[i], inputs, &error);
+        status = salvage_one(engine, options, &list.tasks[i], &error);
         failed += status != TSR_OK;
         if (status == TSR_ERROR_WRITE) exit_status = (int)status; /* so would the next one be */
     }
@@ -157,7 +131,6 @@ int salvage_files(const struct options *options)
             exit_status = failed == 0 ? SALVAGED : list.count == 1 ? (int)status : TSR_ERROR_PARTIAL;
         tell_summary(options, list.count, failed, exit_status);
     }
-    tsr_file_set_destroy(inputs);
     free_tasks(&list);
     tsr_engine_destroy(engine);
     return exit_status;

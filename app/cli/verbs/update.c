@@ -85,12 +85,15 @@ static enum tsr_status protect_only_copy(const struct options *options, const st
 }
 
 /* An encrypted .tsr is not replaced by one that is not, unless -f asks for it. */
-static enum tsr_status keep_encrypted(const struct options *options, const struct task *task, struct outcome *outcome)
+static enum tsr_status keep_encrypted(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                                      struct outcome *outcome)
 {
-    char head[4] = "";
-    FILE *const file = key_to_write(options) || options->out.force ? NULL : fopen(task->output, "r");
-    const bool is_sealed = file && fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, "\x89TSE", 4) == 0;
-    if (file) fclose(file);
+    const struct tsr_data_source without_key = tsr_from_path(task->output);
+    struct tsr_reader *reader = NULL;
+    struct tsr_error ignored;
+    if (key_to_write(options) || options->out.force) return TSR_OK;
+    const bool is_sealed = tsr_open(engine, &without_key, &reader, &ignored) == TSR_ERROR_KEY;
+    tsr_close(reader);
     if (!is_sealed) return TSR_OK;
     return refuse(&outcome->error, TSR_ERROR_KEY,
                   "%s is encrypted, and what would replace it is not: give --encrypt, or -f", task->output);
@@ -118,7 +121,7 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     *replace = task->existed; /* a damaged one, or one of another state of the file */
     bool same;
     if (status != TSR_OK || info.damage || !meets_request(options, &info)) {
-        const enum tsr_status kept = keep_encrypted(options, task, outcome);
+        const enum tsr_status kept = keep_encrypted(engine, options, task, outcome);
         if (kept != TSR_OK) return kept;
         return protect_only_copy(options, task, status == TSR_OK ? &info : NULL, &same, outcome);
     }
@@ -134,7 +137,7 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     else
         *current = same_size && is_same_time(original.st_mtim, made.st_mtim);
     if (looked == TSR_OK && !*current) looked = protect_only_copy(options, task, &info, current, outcome);
-    if (looked == TSR_OK && !*current) looked = keep_encrypted(options, task, outcome);
+    if (looked == TSR_OK && !*current) looked = keep_encrypted(engine, options, task, outcome);
     if (looked != TSR_OK) return looked;
     if (*current) report_current(&info, &outcome->report);
     return TSR_OK;

@@ -75,6 +75,13 @@ static uint32_t less_of(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+/* Whether to try a unit: what was not found is not. Patches are no tiles of the frame. */
+static bool may_be_there(const struct salvage *s, uint32_t frame, uint32_t tile)
+{
+    return !tsr_container_is_searched(s->container) || tsr_container_is_unit(s->container, frame) ||
+           s->header->patches.count > 0 || tsr_container_may_have_tile(s->container, frame, tile);
+}
+
 /* Row of units of a frame, of which only the first present can be there; those alike that follow each other are told
  * together. */
 static enum tsr_status take_row(struct salvage *s, uint32_t frame, uint32_t row, uint32_t width, uint32_t height,
@@ -86,7 +93,8 @@ static enum tsr_status take_row(struct salvage *s, uint32_t frame, uint32_t row,
     for (uint32_t i = 0; i < across; i++) {
         const struct tsr_region unit = {i * width, row, less_of(width, columns - i * width), run.rows};
         bool is_held = false;
-        if (i < present) TSR_TRY(try_part(s, frame, &unit, &is_held));
+        if (i < present && may_be_there(s, frame, row / height * across + i))
+            TSR_TRY(try_part(s, frame, &unit, &is_held));
         if (run.columns > 0 && is_held != run_held) {
             tell(s, frame, &run, run_held);
             run.column = unit.column;

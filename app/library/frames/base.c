@@ -26,9 +26,10 @@ static enum tsr_status open_container(struct tsr_base_frames *b, const struct ts
     const enum tsr_status status = tsr_container_open(b->input, &b->container, error);
     if (status == TSR_ERROR_NOT_TSR) return tsr_fail(error, TSR_ERROR_CORRUPT, "its base is no .tsr");
     TSR_TRY(status);
-    return !tsr_container_is_series(b->container) && tsr_fits_base(header, tsr_container_header(b->container))
-               ? TSR_OK
-               : tsr_fail(error, TSR_ERROR_CORRUPT, "its base is of another image, or is none");
+    if (tsr_container_is_series(b->container) || !tsr_fits_base(header, tsr_container_header(b->container)))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its base is of another image, or is none");
+    if (tsr_container_id(b->container) == header->base_id) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "its base is not the one that it was made with");
 }
 
 static enum tsr_status compare_originals(const struct tsr_proof *proof, const struct tsr_proof *of_base,
@@ -54,17 +55,6 @@ enum tsr_status tsr_base_of(struct tsr_container_reader *whole, struct tsr_told_
     tsr_container_close(b.container);
     tsr_input_close(b.input);
     return status;
-}
-
-enum tsr_status tsr_base_verify(struct tsr_base_frames *base, struct tsr_container_reader *whole,
-                                struct tsr_error *error)
-{
-    struct tsr_proof proof, of_base;
-    struct tsr_error ignored;
-    if (tsr_container_get_proof(whole, &proof, &ignored) == TSR_OK &&
-        tsr_container_get_proof(base->container, &of_base, &ignored) == TSR_OK)
-        return compare_originals(&proof, &of_base, error);
-    return tsr_container_check_base(whole, error);
 }
 
 static enum tsr_status take_room(struct tsr_base_frames *b, const struct tsr_header *header, uint32_t batch,

@@ -20,13 +20,16 @@ static bool clip(const struct tsr_image *image, const struct tsr_region *r, stru
     return true;
 }
 
-enum tsr_status tsr_check_region(const struct tsr_source *source, const struct tsr_roi *roi, struct tsr_error *error)
+enum tsr_status tsr_check_region(const struct tsr_source *source, const struct tsr_region_option *option,
+                                 struct tsr_error *error)
 {
+    const struct tsr_roi *const roi = option->region;
     const struct tsr_image *const image = &source->header.image;
     const char *const name = tsr_input_name(source->input);
     struct tsr_region part;
     if (tsr_has_planes(&source->header))
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s is video, whose frames have no region (roi is set)", name);
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s is video, whose frames have no region (%s is set)", name,
+                        option->name);
     for (uint32_t i = 0; i < roi->rectangle_count; i++) {
         const struct tsr_region *const r = &roi->rectangles[i];
         if (!clip(image, r, &part))
@@ -146,25 +149,85 @@ static void set_rectangle(struct mask *mask, const struct tsr_region *r)
         memset(mask->set + (size_t)(r->row + y) * mask->columns + r->column, 1, r->columns);
 }
 
-enum tsr_status tsr_settle_region(struct tsr_source *source, const struct tsr_roi *roi, struct tsr_patches *patches,
-                                  struct tsr_error *error)
+/* A mask of the region, and the smallest rectangle with all of it. The caller frees what is set, also after an error.
+ */
+static enum tsr_status make_mask(struct tsr_source *source, const struct tsr_roi *roi, struct mask *mask,
+                                 struct tsr_region *box, struct tsr_error *error)
 {
     const struct tsr_image *const image = &source->header.image;
     const size_t samples = (size_t)image->columns * image->rows;
-    struct mask mask = {image->columns, image->rows, calloc(samples, 1)};
-    struct tsr_region box;
-    enum tsr_status status = TSR_OK;
-    if (!mask.set) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a region of %zu samples", samples);
+    *mask = (struct mask){image->columns, image->rows, calloc(samples, 1)};
+    if (!mask->set) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a region of %zu samples", samples);
     for (uint32_t i = 0; i < roi->rectangle_count; i++)
-        if (clip(image, &roi->rectangles[i], &box)) set_rectangle(&mask, &box);
-    for (size_t i = 0; roi->mask && i < samples; i++) mask.set[i] |= roi->mask[i] != 0;
-    if (roi->body) status = tsr_find_body(source, mask.set, error);
-    if (status != TSR_OK)
-        ; /* the error has its sentence */
-    else if (find_box(&mask, &box))
-        choose_patches(&mask, &box, image, patches);
-    else
-        status = tsr_fail(error, TSR_ERROR_USAGE, "the region of %s has no samples", tsr_input_name(source->input));
+        if (clip(image, &roi->rectangles[i], box)) set_rectangle(mask, box);
+    for (size_t i = 0; roi->mask && i < samples; i++) mask->set[i] |= roi->mask[i] != 0;
+    if (roi->body) TSR_TRY(tsr_find_body(source, mask->set, error));
+    if (find_box(mask, box)) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_USAGE, "the region of %s has no samples", tsr_input_name(source->input));
+}
+
+enum tsr_status tsr_settle_region(struct tsr_source *source, const struct tsr_roi *roi, struct tsr_patches *patches,
+                                  struct tsr_error *error)
+{
+    struct mask mask;
+    struct tsr_region box;
+    const enum tsr_status status = make_mask(source, roi, &mask, &box, error);
+    if (status == TSR_OK) choose_patches(&mask, &box, &source->header.image, patches);
     free(mask.set);
+    return status;
+}
+
+/* ---- Which tiles come first --------------------------------------------------------------------------------- */
+
+static void mark_tiles(const struct mask *mask, struct tsr_tiling cut, uint8_t *marks)
+{
+    for (uint32_t t = 0; t < tsr_tiling_count(cut); t++) {
+        const struct tsr_tile tile = tsr_tile_numbered(cut, t);
+        const uint8_t *row = mask->set + tile.first;
+        for (int32_t y = 0; y < tile.height && !marks[t]; y++, row += tile.stride)
+            marks[t] = memchr(row, 1, (size_t)tile.width) != NULL;
+    }
+}
+
+/* Runs of tiles whose marks are set. Of more than there can be, those with the least gaps between them become one. */
+static void put_runs(const uint8_t *marks, uint32_t tiles, struct tsr_tile_order *order)
+{
+    bool is_full = true;
+    for (uint32_t least_gap = 1; is_full; least_gap++) {
+        uint32_t end = 0, at = 0; /* end: of the run before */
+        is_full = false;
+        *order = (struct tsr_tile_order){.tiles = tiles};
+        while (at < tiles && !is_full) {
+            while (at < tiles && !marks[at]) at++;
+            const uint32_t begin = at;
+            uint32_t behind = at; /* the run's last tile */
+            for (; at < tiles && at - behind < least_gap; at++)
+                if (marks[at]) behind = at + 1;
+            if (begin < tiles) is_full = !tsr_order_add(order, begin - end, behind - begin);
+            end = behind;
+        }
+    }
+    if (order->first == tiles) *order = (struct tsr_tile_order){0};
+}
+
+enum tsr_status tsr_settle_order(struct tsr_source *source, const struct tsr_roi *first, struct tsr_tile_order *order,
+                                 struct tsr_error *error)
+{
+    const struct tsr_image *const image = &source->header.image;
+    const struct tsr_coding *const coding = &source->header.coding;
+    struct mask mask;
+    struct tsr_region box;
+    if (!tsr_has_samples(&source->header) || source->header.patches.count > 0) return TSR_OK;
+    const struct tsr_tiling cut = tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder));
+    const uint32_t tiles = tsr_tiling_count(cut);
+    enum tsr_status status = make_mask(source, first, &mask, &box, error);
+    uint8_t *const marks = calloc(tiles, 1);
+    if (!marks && status == TSR_OK) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u tiles", tiles);
+    if (status == TSR_OK && tiles <= TSR_ORDER_TILES) {
+        mark_tiles(&mask, cut, marks);
+        put_runs(marks, tiles, order);
+    }
+    free(mask.set);
+    free(marks);
     return status;
 }

@@ -17,6 +17,7 @@ enum tsr_status tsr_settle_base(struct tsr_source *source, const struct tsr_want
     if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a base");
     const enum tsr_status status = tsr_container_open(input, &reader, error);
     source->header.has_base = status == TSR_OK && tsr_fits_base(&source->header, tsr_container_header(reader));
+    if (source->header.has_base) source->header.base_id = tsr_container_id(reader);
     source->base.bytes = wanted->base.bytes;
     source->base.size = wanted->base.size;
     tsr_container_close(reader);

@@ -352,7 +352,7 @@ static enum tsr_status begin_sealing(struct tsr_series_making *m)
 {
     struct tsr_output *spool;
     if (!m->key) return TSR_OK;
-    TSR_TRY(tsr_output_create_spool(m->output, &spool, &m->error));
+    TSR_TRY(tsr_output_create_spool(m->output, true, &spool, &m->error));
     m->sealed = m->output;
     m->output = spool;
     return TSR_OK;
@@ -456,9 +456,11 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
     for (uint32_t k = 0; k < count; k++) TSR_TRY(tsr_check_apart(&files[k].source, sink, error));
     TSR_TRY(tsr_check_sized(options, sizeof *options, "options", error));
     TSR_TRY(tsr_want(options->compress, &wanted, error));
-    if (wanted.lossless_rest || wanted.roi)
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s is set: files of a series have no base",
-                        wanted.roi ? "roi" : "lossless_rest");
+    if (wanted.lossless_rest || wanted.roi || wanted.first)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s is set: files of a series have no base, and their tiles one order",
+                        wanted.roi     ? "roi"
+                        : wanted.first ? "first"
+                                       : "lossless_rest");
     wanted.keeps_origin = !options->without_times;
     if (reports) TSR_TRY(tsr_check_sized(reports, sizeof *reports, "reports", error));
     if (wanted.target == TSR_TARGET_BYTES || wanted.target == TSR_TARGET_RATIO)

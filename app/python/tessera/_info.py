@@ -88,7 +88,8 @@ class Info:
     `units`: frames whose streams stand in the file: lossy ones, or such that could not be made again from samples.
     `base_bytes`: those of the base of a file that was compressed with `Options.lossless_rest` or `Options.roi`, else 0.
     `encrypted`: the .tsr is, and was opened with its key.
-    `exact`: what of a lossy file comes back as it was (`Reader.exact`); None: nothing in particular.
+    `exact`: what of a lossy file comes back as it was (`Reader.exact`); None: nothing in particular. `first_tiles`: of the
+    `tiles` of each frame that come first (`Options.first`); both 0: none do.
     """
 
     kind: str
@@ -119,6 +120,8 @@ class Info:
     base_psnr_db: float | None
     base_max_error: int | None
     exact: Exact | None
+    tiles: int
+    first_tiles: int
     encrypted: bool
 
 
@@ -152,5 +155,7 @@ def info_from_native(info: _native.tsr_info) -> Info:
         base_psnr_db=info.base_psnr_db if info.base_psnr_db >= 0 else None,
         base_max_error=info.base_max_error if info.base_max_error >= 0 else None,
         exact=exact_from_native(info.exact),
+        tiles=info.tiles,
+        first_tiles=info.first_tiles,
         encrypted=info.encrypted,
     )

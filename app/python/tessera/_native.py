@@ -65,7 +65,8 @@ class tsr_image(Structure):
         ("swapped", c_bool),
         ("exact_only", c_bool),
         ("is_float", c_bool),
-        ("reserved", c_uint8 * 14),
+        ("tile_side", c_uint16),
+        ("reserved", c_uint8 * 12),
         ("stacked_rows", c_uint32),
     ]
 
@@ -127,10 +128,12 @@ class tsr_compress_options(Structure):
         ("least_db", c_uint32),
         ("within_ratio", c_bool),
         ("lossless_rest", c_bool),
-        ("reserved", c_uint8 * 6),
+        ("tile_side", c_uint16),
+        ("reserved", c_uint8 * 4),
         ("tune", c_int),
         ("ssim_ten_thousandths", c_uint32),
         ("roi", POINTER(tsr_roi)),
+        ("first", POINTER(tsr_roi)),
     ]
 
 
@@ -325,6 +328,8 @@ class tsr_info(Structure):
         ("base_psnr_db", c_double),
         ("base_max_error", c_int64),
         ("exact", tsr_exact),
+        ("tiles", c_uint32),
+        ("first_tiles", c_uint32),
     ]
 
 

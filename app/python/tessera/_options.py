@@ -44,6 +44,8 @@ class OptionFields(TypedDict, total=False):
     within_ratio: bool
     lossless_rest: bool
     roi: Roi | None
+    first: Roi | None
+    tile_side: int
     keep: Sequence[tuple[int, int]]
 
 
@@ -96,6 +98,13 @@ class Options:
         Lossy, but not with ratio or size: these samples come back as they were, in all frames, with those around them
         that `Reader.exact` tells. Of an array those count that are not 0; auto is the body. What this gives without it
         is the base, as with lossless_rest.
+    first : as roi, optional
+        The tiles with these samples stand before all others, those of all frames one after the other: who reads the file
+        at the end of a slow line has them first. Nothing changes where frames have one tile, or all tiles have such
+        samples.
+    tile_side : int
+        64, 128, 192 or 256: tiles of at most so many columns and its square of samples, of which fewer are lost with
+        damage. 0: 65536 samples; with first 256.
     keep : sequence of (lowest, highest)
         Lossy: stored values that do not change, as those of padding, and that no other sample gets. At most four ranges,
         with those that the file names; of images of one component.
@@ -124,6 +133,8 @@ class Options:
     within_ratio: bool = False
     lossless_rest: bool = False
     roi: Roi | None = None
+    first: Roi | None = None
+    tile_side: int = 0
     keep: Sequence[tuple[int, int]] = ()
 
     def _take_loss(self, options: _native.tsr_compress_options) -> None:
@@ -181,6 +192,11 @@ class Options:
             roi = roi_to_native(self.roi)
             options.roi = ctypes.pointer(roi)
             options.kept_alive = roi
+        if self.first is not None:
+            first = roi_to_native(self.first, "first")
+            options.first = ctypes.pointer(first)
+            options.kept_first = first
+        options.tile_side = integer("tile_side", self.tile_side, 0, 256)
         options.least_db = parts("least_psnr", self.least_psnr, 100, 1, 200) if self.least_psnr is not None else 0
         error = _native.tsr_error()
         check(_library.tsr_check_options(ctypes.byref(options), ctypes.byref(error)), error)

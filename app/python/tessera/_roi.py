@@ -45,11 +45,11 @@ def _is_rectangle(part: Any) -> bool:
 def _join_masks(masks: list[np.ndarray]) -> np.ndarray:
     for mask in masks:
         if mask.ndim != 2 or mask.shape != masks[0].shape:
-            raise ValueError("a mask of roi is an array of rows and columns, and all have one shape")
+            raise ValueError("a mask is an array of rows and columns, and all have one shape")
     return np.ascontiguousarray(np.any([mask != 0 for mask in masks], axis=0)).view(np.uint8)
 
 
-def roi_to_native(roi: Roi) -> _native.tsr_roi:
+def roi_to_native(roi: Roi, name: str = "roi") -> _native.tsr_roi:
     """As the C library's struct, which keeps alive what it points to.
 
     Raises
@@ -66,14 +66,14 @@ def roi_to_native(roi: Roi) -> _native.tsr_roi:
     native.body = any(isinstance(part, str) and part == "auto" for part in parts)
     if not parts or len(rectangles) + len(masks) + sum(isinstance(p, str) and p == "auto" for p in parts) < len(parts):
         raise ValueError(
-            "roi is (column, row, columns, rows), an array of rows and columns, 'auto', or a sequence of these"
+            f"{name} is (column, row, columns, rows), an array of rows and columns, 'auto', or a sequence of these"
         )
     list_of = (_native.tsr_region * max(1, len(rectangles)))()
     for region, (column, row, columns, rows) in zip(list_of, rectangles):
-        region.column = integer("roi", column, 0, 65535)
-        region.row = integer("roi", row, 0, 65535)
-        region.columns = integer("roi", columns, 1, 65535)
-        region.rows = integer("roi", rows, 1, 65535)
+        region.column = integer(name, column, 0, 65535)
+        region.row = integer(name, row, 0, 65535)
+        region.columns = integer(name, columns, 1, 65535)
+        region.rows = integer(name, rows, 1, 65535)
     native.rectangles = list_of
     native.rectangle_count = len(rectangles)
     if masks:

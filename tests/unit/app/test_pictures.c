@@ -358,20 +358,37 @@ static size_t section_start(const struct sections *s, int i)
     return at;
 }
 
+/* The tiles of the image that is tiled: by default, and squares of 128. */
+struct grid {
+    uint32_t width, height;
+};
+static const struct grid usual = {550, 84}, squares = {123, 125};
+
+static uint32_t less_of(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t parts_of(uint32_t side, uint32_t part)
+{
+    return (side + part - 1) / part;
+}
+
 /* The pixels of the tile of section i. */
-static uint32_t tile_pixels(const struct sections *s, int i)
+static uint32_t tile_pixels(const struct sections *s, int i, const struct grid *g)
 {
     size_t at = 0;
     read_number(s->section[i].body.data, s->section[i].body.size, &at);
-    const uint64_t tile = read_number(s->section[i].body.data, s->section[i].body.size, &at), across = 2, height = 84;
-    const uint64_t row = tile / across;
-    return 550 * (uint32_t)(250 - row * height < height ? 250 - row * height : height);
+    const uint32_t tile = (uint32_t)read_number(s->section[i].body.data, s->section[i].body.size, &at),
+                   across = parts_of(tiled.columns, g->width), x = tile % across * g->width,
+                   y = tile / across * g->height;
+    return less_of(g->width, tiled.columns - x) * less_of(g->height, tiled.rows - y);
 }
 
 enum { FOOTER = 24 };
 
 /* Whether the index is lost, too: all after the proof is cut. */
-static void damage_each(const struct tsr_buffer *file, bool is_cut)
+static void damage_each(const struct tsr_buffer *file, const struct grid *grid, bool is_cut)
 {
     struct sections s;
     assert_true(split_sections(file->bytes, file->count, &s));
@@ -394,7 +411,7 @@ static void damage_each(const struct tsr_buffer *file, bool is_cut)
                 expect(is_cut ? status == TSR_ERROR_CORRUPT || status == TSR_ERROR_NOT_TSR : held == all,
                        "header: %lld pixels", (long long)held);
             } else if (type == 'T') {
-                expect(held == all - tile_pixels(&s, i), "tile at %zu: %lld pixels are lost", at,
+                expect(held == all - tile_pixels(&s, i, grid), "tile at %zu: %lld pixels are lost", at,
                        (long long)(all - held));
                 tiles++;
             } else if (type == 'F') {
@@ -405,7 +422,8 @@ static void damage_each(const struct tsr_buffer *file, bool is_cut)
             }
         }
     }
-    assert_int_equal(tiles, 2 * 12);
+    assert_int_equal(tiles / 2,
+                     tiled.frames * parts_of(tiled.columns, grid->width) * parts_of(tiled.rows, grid->height));
     free(copy);
     free_sections(&s);
 }
@@ -418,10 +436,122 @@ TEST(each_section_damaged)
     for (int effort = 2; effort < 9; effort += 6) {
         options.effort = effort;
         struct tsr_buffer file = compress(&tiled, &options);
-        damage_each(&file, false);
-        damage_each(&file, true);
+        damage_each(&file, &usual, false);
+        damage_each(&file, &usual, true);
         tsr_buffer_free(&file);
     }
+}
+
+/* ---- Tiles that come first: ORDER.md ----------------------------------------------------------------------------- */
+
+/* Tiles 2, 3, 11, 12 of two rows of 9: two runs. */
+static const struct tsr_region wanted_first = {300, 100, 150, 80};
+
+static struct tsr_buffer compress_ordered(int effort)
+{
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    struct tsr_roi first = TSR_ROI;
+    first.rectangles = &wanted_first;
+    first.rectangle_count = 1;
+    options.first = &first;
+    options.tile_side = 128;
+    options.effort = effort;
+    draw_tiled();
+    return compress(&tiled, &options);
+}
+
+/* Each section is lost in turn; and the region is there as soon as its tiles are, of all frames. */
+TEST(ordered_sections)
+{
+    const int64_t of_first = 2 * (2 * 123 * 125 + 2 * 123 * 125);
+    for (int effort = 2; effort < 9; effort += 6) {
+        struct tsr_buffer file = compress_ordered(effort);
+        struct sections s;
+        enum tsr_status status;
+        expect_samples(&tiled, raster);
+        damage_each(&file, &squares, false);
+        damage_each(&file, &squares, true);
+        assert_true(split_sections(file.bytes, file.count, &s));
+        int seen = 0, end = 0;
+        for (; seen < 8; end++) seen += s.section[end].type == 'T';
+        assert_true(s.section[end].type == 'T');
+        assert_int_equal(salvage(&tiled, file.bytes, section_start(&s, end), &status), of_first);
+        assert_true(10 * section_start(&s, end) < 3 * file.count);
+        assert_true(salvage(&tiled, file.bytes, section_start(&s, end) - 1, &status) < of_first);
+        free_sections(&s);
+        tsr_buffer_free(&file);
+    }
+}
+
+/* The region costs two requests, though it lies in two rows of tiles. */
+TEST(requests_of_first_tiles)
+{
+    struct tsr_buffer file = compress_ordered(5), npy = {NULL, 0};
+    struct server server = {&file, 0, 0};
+    const struct tsr_data_source source = tsr_from_calls(serve, &server, file.count);
+    const struct tsr_data_sink sink = tsr_to_memory(&npy);
+    struct tsr_reader *reader;
+    struct tsr_info info = TSR_INFO;
+    DO(tsr_open(engine, &source, &reader, &error));
+    DO(tsr_read_info(reader, 0, &info, &error));
+    assert_int_equal(info.tiles, 18);
+    assert_int_equal(info.first_tiles, 4);
+    server.requests = 0;
+    DO(tsr_write_region(reader, 0, &wanted_first, 1, 1, TSR_PICTURE_NPY, &sink, NULL, &error));
+    expect(server.requests <= 2, "%d requests", server.requests);
+    tsr_close(reader);
+    tsr_buffer_free(&npy);
+    tsr_buffer_free(&file);
+}
+
+/* Items that lie. All checks of the files hold. */
+TEST(hostile_orders)
+{
+    static const struct {
+        uint8_t value[16];
+        size_t size;
+        enum tsr_status status;
+    } values[] = {
+        {{18, 2, 2, 7, 2}, 5, TSR_OK}, /* the file's own */
+        {{18}, 1, TSR_ERROR_CORRUPT},
+        {{18, 2, 2, 7, 3}, 5, TSR_ERROR_CORRUPT}, /* more first tiles than the file has */
+        {{18, 2, 3, 6, 2}, 5, TSR_ERROR_CORRUPT}, /* the same */
+        {{18, 3, 2, 6, 2}, 5, TSR_ERROR_CORRUPT}, /* others */
+        {{18, 2, 2, 0, 2}, 5, TSR_ERROR_CORRUPT}, /* runs that touch */
+        {{18, 2, 0, 7, 2}, 5, TSR_ERROR_CORRUPT}, /* an empty one */
+        {{18, 2, 2, 7, 8}, 5, TSR_ERROR_CORRUPT}, /* beyond the last tile */
+        {{18, 19, 2}, 3, TSR_ERROR_CORRUPT},
+        {{18, 0, 18}, 3, TSR_ERROR_CORRUPT},      /* all tiles */
+        {{17, 2, 2, 7, 2}, 5, TSR_ERROR_CORRUPT}, /* other numbers of tiles */
+        {{19, 2, 2, 7, 2}, 5, TSR_ERROR_CORRUPT},
+        {{0xff, 0xff, 3, 2, 2, 7, 2}, 7, TSR_ERROR_CORRUPT},
+        {{0x80, 0x80, 4, 2, 2, 7, 2}, 7, TSR_ERROR_CORRUPT}, /* 65536 tiles */
+        {{18, 2, 0xff, 0xff, 0xff, 0xff, 15}, 7, TSR_ERROR_CORRUPT},
+        {{18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 2}, 11, TSR_ERROR_CORRUPT},
+        {{18, 2, 2, 7}, 4, TSR_ERROR_CORRUPT}, /* cut */
+        {{0}, 1, TSR_ERROR_CORRUPT},
+    };
+    struct tsr_buffer file = compress_ordered(5);
+    enum tsr_status status;
+    expect_samples(&tiled, raster);
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        struct sections s;
+        assert_true(split_sections(file.bytes, file.count, &s));
+        struct bytes header = copy_bytes(s.section[0].body.data, s.section[0].body.size - values[0].size - 1);
+        const uint8_t length = (uint8_t)values[i].size;
+        append(&header, &length, 1);
+        append(&header, values[i].value, values[i].size);
+        replace_body(&s, 0, header.data, header.size);
+        struct bytes made = join_sections(&s, NEW_IDS);
+        const struct tsr_data_source hostile = tsr_from_memory(made.data, made.size);
+        status = tsr_test(engine, &hostile, NULL, &error);
+        expect(status == values[i].status, "value %zu: %s", i, status == TSR_OK ? "taken" : error.text);
+        salvage(&tiled, made.data, made.size, &status); /* which compares what it gives */
+        free(made.data);
+        free(header.data);
+        free_sections(&s);
+    }
+    tsr_buffer_free(&file);
 }
 
 static const struct tsr_image colours = {
@@ -754,7 +884,8 @@ int main(void)
         cmocka_unit_test(other_damage),          cmocka_unit_test(mutants),
         cmocka_unit_test(endless_heads),         cmocka_unit_test(values),
         cmocka_unit_test(wrong_models),          cmocka_unit_test(models_of_other_frames),
-        cmocka_unit_test(other_files),
+        cmocka_unit_test(other_files),           cmocka_unit_test(ordered_sections),
+        cmocka_unit_test(hostile_orders),        cmocka_unit_test(requests_of_first_tiles),
     };
     return cmocka_run_group_tests(tests, start, end);
 }

@@ -411,16 +411,19 @@ struct value {
     enum tsr_status status;
 };
 
-/* The header of a file with another item 15, which is the last one. */
+/* The header of a file with another item 15, which is the last one, but for the id of the base at its begin. */
 static struct bytes with_value(const struct tsr_buffer *file, size_t old, const struct value *value)
 {
     struct sections s;
     assert_true(split_sections(file->bytes, file->count, &s));
     const struct bytes header = s.section[0].body;
-    struct bytes other = copy_bytes(header.data, header.size - old - 1);
-    uint8_t length[2] = {(uint8_t)(value->size | 0x80), (uint8_t)(value->size >> 7)};
-    if (value->size < 128) length[0] = (uint8_t)value->size;
-    append(&other, length, value->size < 128 ? 1 : 2);
+    enum { ID = 8 };
+    struct bytes other = copy_bytes(header.data, header.size - old - ID - 1);
+    const size_t size = ID + value->size;
+    uint8_t length[2] = {(uint8_t)(size | 0x80), (uint8_t)(size >> 7)};
+    if (size < 128) length[0] = (uint8_t)size;
+    append(&other, length, size < 128 ? 1 : 2);
+    append(&other, header.data + header.size - old - ID, ID);
     append(&other, value->bytes, value->size);
     replace_body(&s, 0, other.data, other.size);
     const struct bytes made = join_sections(&s, NEW_IDS);

@@ -114,6 +114,11 @@ static struct tsr_header any_header(struct rng *r)
     if (h.coding.lossy && rng_below(r, 2)) h.windows = any_windows(r);
     h.parameter_count = rng_below(r, TSR_PARAMETERS_LIMIT + 1);
     for (size_t k = 0; k < h.parameter_count; k++) h.parameters[k] = (uint8_t)rng_next(r);
+    if (tsr_has_samples(&h) && rng_below(r, 2)) {
+        h.order.tiles = 2 + rng_below(r, TSR_ORDER_TILES - 1);
+        while (rng_below(r, 8) && tsr_order_add(&h.order, 1 + rng_below(r, 20), 1 + rng_below(r, 20))) continue;
+        if (h.order.first == 0 || h.order.first == h.order.tiles) h.order = (struct tsr_tile_order){0};
+    }
     return h;
 }
 
@@ -134,6 +139,14 @@ static bool same_windows(const struct tsr_told_windows *a, const struct tsr_told
     return same;
 }
 
+static bool same_order(const struct tsr_tile_order *a, const struct tsr_tile_order *b)
+{
+    bool same = a->tiles == b->tiles && a->first == b->first && a->runs == b->runs;
+    for (uint32_t i = 0; same && i < a->runs; i++)
+        same = a->run[i].begin == b->run[i].begin && a->run[i].count == b->run[i].count;
+    return same;
+}
+
 static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
 {
     const struct tsr_image *i = &a->image, *k = &b->image;
@@ -146,8 +159,8 @@ static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
            a->coding.coder == b->coding.coder && a->coding.lossy == b->coding.lossy &&
            a->coding.qp_eighths == b->coding.qp_eighths && a->coding.max_error == b->coding.max_error &&
            a->range == b->range && a->least_weight == b->least_weight && same_kept(&a->kept, &b->kept) &&
-           same_windows(&a->windows, &b->windows) && a->parameter_count == b->parameter_count &&
-           !memcmp(a->parameters, b->parameters, a->parameter_count);
+           same_order(&a->order, &b->order) && same_windows(&a->windows, &b->windows) &&
+           a->parameter_count == b->parameter_count && !memcmp(a->parameters, b->parameters, a->parameter_count);
 }
 
 TEST(headers)
@@ -239,8 +252,11 @@ TEST(items)
         {"two of falling tags", {12, 1, 'a', 10, 2, 'b', 'c'}, 7, TSR_ERROR_CORRUPT},
         {"two of the same", {10, 1, 'a', 10, 1, 'a'}, 6, TSR_ERROR_CORRUPT},
         {"one that must be known", {1, 1, 'a'}, 3, TSR_ERROR_VERSION},
-        {"such a one behind another", {10, 1, 'a', 17, 0}, 5, TSR_ERROR_VERSION},
+        {"such a one behind another", {10, 1, 'a', 19, 0}, 5, TSR_ERROR_VERSION},
         {"a base of a byte", {15, 1, 0}, 3, TSR_ERROR_CORRUPT},
+        {"an order of all tiles", {17, 3, 4, 0, 4}, 5, TSR_ERROR_CORRUPT},
+        {"an order without runs", {17, 1, 4}, 3, TSR_ERROR_CORRUPT},
+        {"an order with runs that touch", {17, 5, 9, 1, 1, 0, 1}, 7, TSR_ERROR_CORRUPT},
         {"none", {0}, 0, TSR_ERROR_CORRUPT},
         {"one that is too short", {10, 3, 'a', 'b'}, 4, TSR_ERROR_CORRUPT},
         {"a tag alone", {10}, 1, TSR_ERROR_CORRUPT},
@@ -265,6 +281,7 @@ TEST(items)
         header.windows = (struct tsr_told_windows){0};
         if (round % 10 == 0) header = (struct tsr_header){.recipe = TSR_RECIPE_SERIES, .members = 7};
         header.range = header.least_weight = 0; /* items of their own */
+        header.order = (struct tsr_tile_order){0};
         const bool is_coded = tsr_has_frames(&header);
         if (is_coded && tsr_check_image(&header.image, NULL) != TSR_OK) continue;
         const size_t size = tsr_put_header(body, &header);

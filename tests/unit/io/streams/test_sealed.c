@@ -232,7 +232,7 @@ TEST(spools_are_hidden)
     struct tsr_output *target, *spool;
     const struct tsr_output_options options = {.overwrite = true};
     assert_int_equal(tsr_output_create(path_in_folder("out"), &options, true, &target, &error), TSR_OK);
-    assert_int_equal(tsr_output_create_spool(target, &spool, &error), TSR_OK);
+    assert_int_equal(tsr_output_create_spool(target, true, &spool, &error), TSR_OK);
     for (size_t at = 0; at < plain.size;) {
         size_t now = rng_below(&r, 150000) + 1;
         if (now > plain.size - at) now = plain.size - at;
