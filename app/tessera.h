@@ -298,7 +298,9 @@ struct tsr_compress_options {
     bool lossless_rest; /* with a loss: the .tsr that this gives is the base of one whose original comes back byte for
                            byte. base of struct tsr_data_source reads it. Not of a series. An image that cannot be
                            coded with loss has no base */
-    uint8_t reserved[6];
+    bool independent;   /* each frame is read alone. Else, without loss at effort 9, a frame may be predicted from the frame
+                           before, where that makes a file of several frames smaller: info.linked */
+    uint8_t reserved[5];
     enum tsr_tune tune;            /* of the losses that take the transform path */
     uint32_t ssim_ten_thousandths; /* TSR_LOSS_SSIM: 1 .. 9999; an SSIM of 0.98 is 9800 */
     /* NULL, or with a loss that is not TSR_LOSS_BYTES or _RATIO, and without lossless_rest: the .tsr that the loss

@@ -28,6 +28,7 @@ struct tsr_wanted {
     bool allow_lossy, samples_only;
     bool within_ratio;                /* a lossy file may not exceed the published ratio of its modality */
     bool lossless_rest;               /* the coding is that of a base */
+    bool independent;                 /* frames are not linked */
     const struct tsr_roi *roi;        /* NULL; or the coding is that of a base of a file that has these samples whole */
     struct tsr_piece base;            /* of a file without loss: its base, a .tsr; 0 bytes: it has none */
     const struct tsr_coding *settled; /* of a file that is coded again: its coding, resolved; NULL: to be found */

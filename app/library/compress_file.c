@@ -269,6 +269,7 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
                          wanted->target != TSR_TARGET_RATIO;
     encoded->stops_if_longer = !wanted->raster; /* stored as it is it would have no image */
     encoded->coder = wanted->coding.coder;
+    encoded->independent = wanted->independent;
     if (is_member) {
         const struct tsr_image *const image = &source->header.image;
         encoded->keeps_raster = image->frames == 1 && tsr_stack_limit(image, &source->header.coding) > 0;
@@ -395,6 +396,7 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     account.kept_count = wanted->kept_count;
     account.kept = wanted->kept;
     account.is_member = is_member;
+    account.is_independent = wanted->independent;
     account.output_bytes = output_room(input, output, is_member) * (wanted->key ? 2 : 1);
     const bool has_base = wanted->lossless_rest || wanted->roi;
     struct tsr_output *const base = has_base ? tsr_output_to_memory() : NULL;
