@@ -64,7 +64,8 @@ struct tsr_encode_job {
     void (*take)(void *taker, const struct tsr_coded_frame *coded, uint32_t tile);
     void *taker;
     struct tsr_base base; /* in; for the CPU engine alone. With one the raster stays, and no tile is given away early */
-    uint64_t saved;       /* out, with a base: bytes that the frame would take more without references to it */
+    bool only_refers;     /* in, with a base: it is not coded without references to that */
+    uint64_t saved;       /* out, with a base, unless that is set: bytes that the frame would take more without references to it */
     void *lent;           /* out: what of that memory is lent; NULL: nothing */
     const char *engine;   /* out: name of the engine that did it */
     const char *fallback; /* out: why it was not the one called, or NULL; lives as long as the engine */

@@ -384,7 +384,7 @@ static enum tsr_status allocate(struct decoding *d, struct tsr_error *error)
     d->jobs = calloc(d->batch, sizeof *d->jobs);
     d->place = calloc(d->batch, sizeof *d->place);
     for (uint32_t i = 0; d->place && i < d->batch; i++) d->place[i] = i;
-    if (d->header->linked) d->links = tsr_links_take(d->engine, image, d->batch);
+    if (d->header->linked) d->links = tsr_links_take(d->engine, image, d->batch, 0);
     if (d->links) d->rasters = tsr_linked_rasters(d->links);
     if (!d->header->linked)
         d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));

@@ -241,10 +241,14 @@ static enum tsr_status put_stack(struct encoding *e, uint32_t first, uint32_t co
 {
     const struct tsr_image *image = &e->source->header.image;
     const struct tsr_image image_of_all = tsr_stack(image, count);
-    struct tsr_encode_job stack = {.raster = e->jobs[first].raster, .base = e->jobs[first].base};
+    struct tsr_encode_job stack = {.raster = e->jobs[first].raster};
     struct tsr_coded_frame frames[TSR_STACK_LIMIT];
-    for (uint32_t i = 0; i < count; i++) frames[i] = e->jobs[first + i].coded;
-    if (count > 1) {
+    uint32_t distance[TSR_STACK_LIMIT];
+    for (uint32_t i = 0; i < count; i++) frames[distance[i] = i] = e->jobs[first + i].coded;
+    if (e->links)
+        TSR_TRY(tsr_stack_linked(e->links, image, &e->source->header.coding, &e->jobs[first], count, e->stack_workspace,
+                                 frames, distance, error));
+    if (!e->links && count > 1) {
         const enum tsr_status status =
             e->engine->ops->encode(e->engine, &image_of_all, &e->source->header.coding, &stack, 1, e->stack_workspace);
         if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on %u frames together", count);
@@ -252,7 +256,7 @@ static enum tsr_status put_stack(struct encoding *e, uint32_t first, uint32_t co
     }
     for (uint32_t i = 0; i < count; i++) {
         e->jobs[first + i].coded = frames[i];
-        TSR_TRY(put_frame(e, &e->jobs[first + i], i, error));
+        TSR_TRY(put_frame(e, &e->jobs[first + i], distance[i], error));
     }
     return TSR_OK;
 }
@@ -312,11 +316,10 @@ static enum tsr_status code_batch(struct encoding *e, uint32_t first, uint32_t c
         const enum tsr_status status = tsr_kept_encode(e->engine, &e->coded, tsr_kept_of(&e->source->header, &coding),
                                                        &coding, e->jobs + i, alike, e->workspace);
         if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first + i);
-        for (uint32_t k = i, some; k < i + alike; k += some) {
-            some = e->stack == 0 ? 1 : i + alike - k < e->stack ? i + alike - k : e->stack;
-            if (e->stack && e->links) some = tsr_linked_alike(e->links, e->jobs, k, some);
-            TSR_TRY(e->stack ? put_stack(e, k, some, error) : put_alone(e, &e->jobs[k], error));
-        }
+        const uint32_t step = e->stack ? e->stack : 1;
+        for (uint32_t k = i; k < i + alike; k += step)
+            TSR_TRY(e->stack ? put_stack(e, k, i + alike - k < step ? i + alike - k : step, error)
+                             : put_alone(e, &e->jobs[k], error));
     }
     return TSR_OK;
 }
@@ -461,9 +464,9 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
                                     &e->base, error));
     const bool looks = tsr_looks_for_repeats(header, is_lossy, e->is_trial);
     if (looks) e->repeats = tsr_repeats_take();
-    e->held = e->source->rasters;
+    e->held = e->source->rasters ? e->source->rasters + e->source->skipped * tsr_raster_bytes(image) : NULL;
     e->in_place = !e->held && plan.raster_offset != SIZE_MAX;
-    e->links = header->linked ? tsr_links_take(e->engine, image, plan.batch) : NULL;
+    e->links = header->linked ? tsr_links_take(e->engine, image, plan.batch, plan.stack) : NULL;
     if (e->links)
         e->rasters = tsr_linked_rasters(e->links);
     else if (!e->in_place && (!e->held || tsr_copies_rasters(header, is_lossy, plan.stack)))

@@ -184,8 +184,8 @@ enum tsr_status tsr_base_patches(struct tsr_base_frames *base, uint32_t frame, u
 /* frames/links.c: frames that may refer to the frame before (BASE.md 5). A frame that refers is the last of at most
  * TSR_LINKS_LIMIT + 1 frames, each of which but the first refers to the one before.
  *
- * tsr_settle_links: whether the frames of a source will be linked, by what that saves of some of them; the header says
- * so then. Errors: TSR_ERROR_LIMIT, those of reading frames. */
+ * tsr_may_link: whether frames are linked where that saves enough. tsr_settle_links: whether it does, as some frames of
+ * a source say; its header says so then. Errors: TSR_ERROR_LIMIT, those of encoding. */
 enum { TSR_LINKS_LIMIT = 7 };
 bool tsr_may_link(const struct tsr_header *header, const struct tsr_coding *coding);
 enum tsr_status tsr_settle_links(struct tsr_engine *engine, struct tsr_source *source, struct tsr_error *error);
@@ -197,22 +197,29 @@ enum tsr_status tsr_check_link(uint32_t frame, uint32_t links, struct tsr_error 
 /* Room for the planes of one frame's base. */
 size_t tsr_link_bytes(const struct tsr_image *image);
 
-/* Rasters of a batch, one after the other, before them one of the frame before; and what links frames of it. */
+/* Rasters of a batch, one after the other, before them that of the frame before; and room to link them. stack: frames
+ * of it that may share a model, to be encoded, 0: none may. NULL: no memory. */
 struct tsr_links;
-struct tsr_links *tsr_links_take(struct tsr_engine *engine, const struct tsr_image *image, uint32_t batch);
+struct tsr_links *tsr_links_take(struct tsr_engine *engine, const struct tsr_image *image, uint32_t batch,
+                                 uint32_t stack);
 void tsr_links_give(struct tsr_links *links);
 uint8_t *tsr_linked_rasters(struct tsr_links *links);
 
-/* The base of the frame whose raster is, or will be, at a place of the batch; without the raster of the frame before,
- * if the frame may not refer to that. */
+/* The base of the frame whose raster is, or will be, at a place of the batch; without a raster, if it may not refer to
+ * the frame before. */
 struct tsr_base tsr_link(const struct tsr_links *links, uint32_t place, bool refers);
 
-/* To be encoded: gives the jobs at their places bases, where the frame before is there. Of those from place first on,
- * that are left places at most, how many may share a model. After them: the last one's raster is kept. */
+/* To be encoded: gives the jobs at the batch's places their bases, where the frame before is there. After the batch:
+ * the last raster is kept, that of frame number last. */
 void tsr_link_jobs(struct tsr_links *links, struct tsr_encode_job *jobs, const uint32_t *numbers, uint32_t count);
-uint32_t tsr_linked_alike(const struct tsr_links *links, const struct tsr_encode_job *jobs, uint32_t first,
-                          uint32_t left);
 void tsr_keep_linked(struct tsr_links *links, uint32_t last, uint32_t count);
+
+/* Of a stack of jobs that are coded: those that refer, and the others, share a model each, where that is smaller. They
+ * take their places in frames, and the distances to the ones with their models. workspace: as planned. */
+enum tsr_status tsr_stack_linked(const struct tsr_links *links, const struct tsr_image *image,
+                                 const struct tsr_coding *coding, const struct tsr_encode_job *jobs, uint32_t count,
+                                 void *workspace, struct tsr_coded_frame *frames, uint32_t *distance,
+                                 struct tsr_error *error);
 
 /* frames/stacks.c: how many of count frames from this one on are coded alike; the file's coding becomes theirs. */
 uint32_t tsr_frames_alike(struct tsr_coding *coding, uint32_t frame, uint32_t count);

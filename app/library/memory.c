@@ -121,14 +121,14 @@ struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct 
     const uint64_t one = tsr_kept_encode_workspace(engine, &coded, kept, &of_frames, 1) +
                          2 * (uint64_t)tsr_raster_bytes(image) + base_frame(header);
     struct tsr_plan plan = {.stack = image->frames > 1 && !header->has_base ? tsr_stack_limit(image, coding) : 0};
-    if (header->linked && plan.stack > 0) plan.stack = plan.stack < TSR_LINKS_LIMIT ? 0 : TSR_LINKS_LIMIT;
-    const uint32_t whole = header->linked ? TSR_LINKS_LIMIT + 1 : plan.stack;
+    if (header->linked) plan.stack = plan.stack / (TSR_LINKS_LIMIT + 1) * (TSR_LINKS_LIMIT + 1);
     plan.batch = batch_frames(engine, image, one, fixed_memory(engine, header, coding, need, input_bytes));
     if (plan.stack) { /* batches are whole stacks, so that the frames of a stack don't depend on the threads */
-        plan.batch = plan.batch < whole ? whole : plan.batch / whole * whole;
+        plan.batch = plan.batch < plan.stack ? plan.stack : plan.batch / plan.stack * plan.stack;
         if (plan.batch > image->frames) plan.batch = image->frames;
         const struct tsr_image highest = tsr_stack(image, plan.stack < plan.batch ? plan.stack : plan.batch);
         plan.stack_space = engine->ops->encode_workspace(engine, &highest, coding, 1);
+        if (header->linked) plan.stack_space *= 2; /* those that refer, and the others */
     }
     plan.space = tsr_kept_encode_workspace(engine, &coded, kept, &of_frames, plan.batch);
     plan.raster_offset = SIZE_MAX;
@@ -150,7 +150,9 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
                                  ? 0
                                  : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
     const uint64_t repeats = tsr_looks_for_repeats(header, coding->lossy, true) ? tsr_repeats_bytes() : 0;
-    return fixed + repeats + base_memory(engine, header, plan.batch) +
+    const uint64_t stacked =
+        header->linked ? ops->workspace_bytes(2 * plan.stack * (uint64_t)tsr_raster_bytes(&header->image)) : 0;
+    return fixed + repeats + base_memory(engine, header, plan.batch) + stacked +
            plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128) + sizeof(uint32_t)) + rasters +
            ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);
 }

@@ -512,6 +512,10 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
 {
     assert(!job->base.room || !job->take);
     job->saved = 0;
+    if (job->base.raster && job->only_refers) {
+        encode_frame(pool, image, coding, true, job, workspace);
+        return;
+    }
     encode_frame(pool, image, coding, false, job, workspace);
     if (!job->base.raster) return;
     const uint64_t alone = coded_bytes(&job->coded);

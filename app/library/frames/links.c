@@ -23,11 +23,14 @@ struct tsr_links {
     struct tsr_engine *engine;
     size_t raster_bytes, room_bytes;
     uint8_t *rasters, *rooms; /* the first raster is that of the frame before */
+    uint8_t *stacked;         /* rasters of a stack, and of as many frames before; NULL: there are no stacks */
+    uint32_t stack;
     uint32_t last;            /* its number */
     uint32_t coded;           /* frames that were encoded before the batch */
 };
 
-struct tsr_links *tsr_links_take(struct tsr_engine *engine, const struct tsr_image *image, uint32_t batch)
+struct tsr_links *tsr_links_take(struct tsr_engine *engine, const struct tsr_image *image, uint32_t batch,
+                                 uint32_t stack)
 {
     struct tsr_links *const l = calloc(1, sizeof *l);
     if (!l) return NULL;
@@ -36,7 +39,9 @@ struct tsr_links *tsr_links_take(struct tsr_engine *engine, const struct tsr_ima
     l->room_bytes = tsr_link_bytes(image);
     l->rasters = engine->ops->take_workspace(engine, (batch + (size_t)1) * l->raster_bytes);
     l->rooms = engine->ops->take_workspace(engine, batch * l->room_bytes);
-    if (l->rasters && l->rooms) return l;
+    l->stack = stack;
+    if (stack > 0) l->stacked = engine->ops->take_workspace(engine, 2 * stack * l->raster_bytes);
+    if (l->rasters && l->rooms && (l->stacked || stack == 0)) return l;
     tsr_links_give(l);
     return NULL;
 }
@@ -46,6 +51,7 @@ void tsr_links_give(struct tsr_links *links)
     if (!links) return;
     links->engine->ops->give_workspace(links->engine, links->rasters);
     links->engine->ops->give_workspace(links->engine, links->rooms);
+    links->engine->ops->give_workspace(links->engine, links->stacked);
     free(links);
 }
 
@@ -62,30 +68,18 @@ struct tsr_base tsr_link(const struct tsr_links *links, uint32_t place, bool ref
 
 /* ---- Encoding ----------------------------------------------------------------------------------------------- */
 
-/* A group of frames is one that refers to none, and those after it. Frames that are equal to others count for nothing,
- * so that batches of whole groups have whole ones. */
-static uint32_t place_in_group(const struct tsr_links *links, uint32_t place)
+/* In groups of TSR_LINKS_LIMIT + 1 frames the first refers to none. Frames that are equal to others are not counted. */
+static bool begins_group(const struct tsr_links *links, uint32_t place)
 {
-    return (links->coded + place) % (TSR_LINKS_LIMIT + 1);
+    return (links->coded + place) % (TSR_LINKS_LIMIT + 1) == 0;
 }
 
 void tsr_link_jobs(struct tsr_links *links, struct tsr_encode_job *jobs, const uint32_t *numbers, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t before = i > 0 ? numbers[i - 1] : links->last;
-        jobs[i].base = tsr_link(links, i, place_in_group(links, i) > 0 && before + 1 == numbers[i]);
+        jobs[i].base = tsr_link(links, i, !begins_group(links, i) && before + 1 == numbers[i]);
     }
-}
-
-uint32_t tsr_linked_alike(const struct tsr_links *links, const struct tsr_encode_job *jobs, uint32_t first,
-                          uint32_t left)
-{
-    const uint32_t place = place_in_group(links, first);
-    uint32_t count = 1;
-    while (jobs[first].base.raster && count < left && place + count <= TSR_LINKS_LIMIT &&
-           jobs[first + count].base.raster)
-        count++;
-    return count;
 }
 
 void tsr_keep_linked(struct tsr_links *links, uint32_t last, uint32_t count)
@@ -96,6 +90,55 @@ void tsr_keep_linked(struct tsr_links *links, uint32_t last, uint32_t count)
     links->coded += count;
 }
 
+/* Frames of a stack that are alike: they refer, or do not. */
+struct alike {
+    uint32_t count, number[TSR_STACK_LIMIT];
+    struct tsr_coded_frame frame[TSR_STACK_LIMIT];
+};
+
+/* Puts their rasters one after the other, and so those that they refer to. */
+static void gather(const struct tsr_links *links, const struct tsr_encode_job *jobs, bool refers, struct alike *alike,
+                   struct tsr_encode_job *stack)
+{
+    uint8_t *const rasters = links->stacked, *const before = rasters + links->stack * links->raster_bytes;
+    for (uint32_t i = 0; i < alike->count; i++) {
+        const struct tsr_encode_job *const job = &jobs[alike->number[i]];
+        alike->frame[i] = job->coded;
+        memcpy(rasters + i * links->raster_bytes, job->raster, links->raster_bytes);
+        if (refers) memcpy(before + i * links->raster_bytes, job->base.raster, links->raster_bytes);
+    }
+    *stack = (struct tsr_encode_job){.raster = rasters, .only_refers = refers};
+    stack->base = (struct tsr_base){refers ? before : NULL, links->rooms};
+}
+
+enum tsr_status tsr_stack_linked(const struct tsr_links *links, const struct tsr_image *image,
+                                 const struct tsr_coding *coding, const struct tsr_encode_job *jobs, uint32_t count,
+                                 void *workspace, struct tsr_coded_frame *frames, uint32_t *distance,
+                                 struct tsr_error *error)
+{
+    struct alike alike[2] = {{.count = 0}, {.count = 0}};
+    for (uint32_t i = 0; i < count; i++) {
+        struct alike *const a = &alike[jobs[i].saved > 0];
+        a->number[a->count++] = i;
+    }
+    for (int refers = 0; refers < 2; refers++) {
+        struct alike *const a = &alike[refers];
+        const struct tsr_image all = tsr_stack(image, a->count);
+        struct tsr_encode_job stack;
+        if (a->count < 2) continue;
+        gather(links, jobs, refers, a, &stack);
+        const enum tsr_status status = links->engine->ops->encode(links->engine, &all, coding, &stack, 1, workspace);
+        if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on %u frames together", a->count);
+        workspace = (uint8_t *)workspace + links->engine->ops->encode_workspace(links->engine, &all, coding, 1);
+        if (!tsr_take_stack(&stack.coded, a->frame, a->count)) continue;
+        for (uint32_t i = 0; i < a->count; i++) {
+            frames[a->number[i]] = a->frame[i];
+            distance[a->number[i]] = a->number[i] - a->number[0];
+        }
+    }
+    return TSR_OK;
+}
+
 /* ---- Whether to link ------------------------------------------------------------------------------------------ */
 
 bool tsr_may_link(const struct tsr_header *header, const struct tsr_coding *coding)
@@ -104,51 +147,48 @@ bool tsr_may_link(const struct tsr_header *header, const struct tsr_coding *codi
            coding->coder != TSR_CODER_CAVLC && tsr_may_be_linked(header);
 }
 
-/* Adds what a frame takes, and what it saves by references to the frame before. */
-static enum tsr_status try_frame(struct tsr_source *source, uint32_t frame, struct tsr_links *links, void *workspace,
-                                 uint64_t *bytes, uint64_t *saved, struct tsr_error *error)
-{
-    const struct tsr_image *const image = &source->header.image;
-    uint8_t *const raster = tsr_linked_rasters(links);
-    struct tsr_encode_job job = {.raster = raster, .base = tsr_link(links, 0, true)};
-    TSR_TRY(tsr_source_read_frame(source, frame - 1, links->rasters, error));
-    TSR_TRY(tsr_source_read_frame(source, frame, raster, error));
-    const enum tsr_status status =
-        links->engine->ops->encode(links->engine, image, &source->header.coding, &job, 1, workspace);
-    if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", frame);
-    *bytes += job.coded.model.size + tsr_tiles_bytes(&job.coded);
-    *saved += job.saved;
-    return TSR_OK;
-}
-
-/* Two frames are tried: the second, and one in the middle. */
-static enum tsr_status try_frames(struct tsr_source *source, struct tsr_links *links, void *workspace,
+/* What frames take, linked or not. */
+static enum tsr_status try_frames(struct tsr_engine *engine, struct tsr_source *source, bool linked, uint64_t *bytes,
                                   struct tsr_error *error)
 {
-    enum { LEAST_SHARE = 200 };
-    const uint32_t middle = source->header.image.frames / 2;
-    uint64_t bytes = 0, saved = 0;
-    TSR_TRY(try_frame(source, 1, links, workspace, &bytes, &saved, error));
-    if (middle > 1) TSR_TRY(try_frame(source, middle, links, workspace, &bytes, &saved, error));
-    source->header.linked = saved > 0 && saved * LEAST_SHARE >= bytes + saved;
-    return TSR_OK;
+    struct tsr_container_writer *trial = NULL;
+    struct tsr_output *const nothing = tsr_output_to_null();
+    if (!nothing) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to try whether to link frames");
+    tsr_output_forgo_hash(nothing);
+    source->header.linked = linked;
+    enum tsr_status status = tsr_container_begin(nothing, &source->header, &trial, error);
+    if (status == TSR_OK) status = tsr_encode_frames(engine, source, trial, error);
+    if (status == TSR_OK) *bytes = tsr_container_payload_bytes(trial);
+    tsr_container_writer_free(trial);
+    tsr_output_close(nothing);
+    return status;
+}
+
+/* How many frames in the middle are tried: a group of those that may share a model, else fewer. */
+static uint32_t frames_to_try(const struct tsr_header *header)
+{
+    enum { LARGE_FRAMES = 3 };
+    const uint32_t group = TSR_LINKS_LIMIT + 1, frames = header->image.frames,
+                   most = tsr_stack_limit(&header->image, &header->coding) >= group ? group : LARGE_FRAMES;
+    return most < frames ? most : frames;
 }
 
 enum tsr_status tsr_settle_links(struct tsr_engine *engine, struct tsr_source *source, struct tsr_error *error)
 {
-    const struct tsr_image *const image = &source->header.image;
-    struct tsr_engine *const cpu = engine->cpu;
-    source->header.linked = false;
-    for (uint32_t f = 0; source->units && f < image->frames; f++)
+    enum { LEAST_SHARE = 200 }; /* at least half a percent is saved */
+    struct tsr_header *const header = &source->header;
+    const uint32_t frames = header->image.frames;
+    uint64_t alone = 0, linked = 0;
+    header->linked = false;
+    for (uint32_t f = 0; source->units && f < frames; f++)
         if (source->units[f]) return TSR_OK;
-    if (!tsr_may_link(&source->header, &source->header.coding)) return TSR_OK;
-    const size_t space = cpu->ops->encode_workspace(cpu, image, &source->header.coding, 1);
-    void *const workspace = space > 0 ? cpu->ops->take_workspace(cpu, space) : NULL;
-    struct tsr_links *const links = tsr_links_take(cpu, image, 1);
-    const enum tsr_status status = workspace && links
-                                       ? try_frames(source, links, workspace, error)
-                                       : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame and the one before");
-    cpu->ops->give_workspace(cpu, workspace);
-    tsr_links_give(links);
+    if (!tsr_may_link(header, &header->coding)) return TSR_OK;
+    header->image.frames = frames_to_try(header);
+    source->skipped = (frames - header->image.frames) / 2;
+    enum tsr_status status = try_frames(engine, source, false, &alone, error);
+    if (status == TSR_OK) status = try_frames(engine, source, true, &linked, error);
+    header->image.frames = frames;
+    source->skipped = 0;
+    header->linked = status == TSR_OK && linked < alone && (alone - linked) * LEAST_SHARE >= alone;
     return status;
 }
