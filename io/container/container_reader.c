@@ -213,6 +213,8 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
     TSR_TRY(tsr_take_places(r, frames, error));
     if (r->chosen.header.has_base && tsr_container_base(r).size == 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has no base, which its header promises");
+    if (r->chosen.header.linked && r->member_place)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the frames of a file in a series cannot be linked");
     uint32_t frame = 0;
     size_t proofs = 0;
     bool in_frame = false;

@@ -91,6 +91,7 @@ struct ref_header { /* 3.1 */
     uint8_t shared_head[600]; /* 3.9, item 11 */
     unsigned shared_head_size;
     bool has_base;      /* 3.9, item 15 */
+    bool linked;        /* 3.9, item 17 */
     struct {            /* BASE.md 4 */
         unsigned count; /* of patches; 0: it has none */
         uint32_t left, top, width, height, across, down;
