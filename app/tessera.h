@@ -879,6 +879,8 @@ struct tsr_info {
     double base_psnr_db;
     int64_t base_max_error;
     struct tsr_exact exact;
+    bool linked; /* frames may be predicted from the frame before: reading one decodes up to 7 before it, and damage to a
+                    tile may cost those at its place in up to 7 frames after it */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

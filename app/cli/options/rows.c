@@ -78,6 +78,8 @@ static const struct option_row table[] = {
     {LONG_SAMPLES_ONLY, "samples-only", NULL, ON_COMPRESS,
      "keep the samples alone: of PNG, which is much faster, and of compressed DICOM that cannot come back as the same "
      "file"},
+    {LONG_INDEPENDENT, "independent", NULL, ON_COMPRESS,
+     "each frame can be read alone; else -9 predicts frames from the one before, where that makes files smaller"},
 
     {0, NULL, NULL, 0, "Loss"},
     {LONG_QUALITY, "quality", "diagnostic|visually-lossless|web", ON_COMPRESS | OFTEN,

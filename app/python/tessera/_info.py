@@ -89,6 +89,7 @@ class Info:
     `base_bytes`: those of the base of a file that was compressed with `Options.lossless_rest` or `Options.roi`, else 0.
     `encrypted`: the .tsr is, and was opened with its key.
     `exact`: what of a lossy file comes back as it was (`Reader.exact`); None: nothing in particular.
+    `linked`: frames may be predicted from the frame before (`Options.independent`).
     """
 
     kind: str
@@ -120,6 +121,7 @@ class Info:
     base_max_error: int | None
     exact: Exact | None
     encrypted: bool
+    linked: bool
 
 
 def info_from_native(info: _native.tsr_info) -> Info:
@@ -153,4 +155,5 @@ def info_from_native(info: _native.tsr_info) -> Info:
         base_max_error=info.base_max_error if info.base_max_error >= 0 else None,
         exact=exact_from_native(info.exact),
         encrypted=info.encrypted,
+        linked=info.linked,
     )

@@ -127,7 +127,8 @@ class tsr_compress_options(Structure):
         ("least_db", c_uint32),
         ("within_ratio", c_bool),
         ("lossless_rest", c_bool),
-        ("reserved", c_uint8 * 6),
+        ("independent", c_bool),
+        ("reserved", c_uint8 * 5),
         ("tune", c_int),
         ("ssim_ten_thousandths", c_uint32),
         ("roi", POINTER(tsr_roi)),
@@ -325,6 +326,7 @@ class tsr_info(Structure):
         ("base_psnr_db", c_double),
         ("base_max_error", c_int64),
         ("exact", tsr_exact),
+        ("linked", c_bool),
     ]
 
 
