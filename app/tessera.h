@@ -298,8 +298,8 @@ struct tsr_compress_options {
     bool lossless_rest; /* with a loss: the .tsr that this gives is the base of one whose original comes back byte for
                            byte. base of struct tsr_data_source reads it. Not of a series. An image that cannot be
                            coded with loss has no base */
-    bool independent;   /* each frame is read alone. Else, without loss at effort 9, a frame may be predicted from the frame
-                           before, where that makes a file of several frames smaller: info.linked */
+    bool independent;   /* each frame is read alone. Else, without loss at effort 9, a frame may be predicted from the
+                           frame   before, where that makes a file of several frames smaller: info.linked */
     uint8_t reserved[5];
     enum tsr_tune tune;            /* of the losses that take the transform path */
     uint32_t ssim_ten_thousandths; /* TSR_LOSS_SSIM: 1 .. 9999; an SSIM of 0.98 is 9800 */
@@ -879,8 +879,8 @@ struct tsr_info {
     double base_psnr_db;
     int64_t base_max_error;
     struct tsr_exact exact;
-    bool linked; /* frames may be predicted from the frame before: reading one decodes up to 7 before it, and damage to a
-                    tile may cost those at its place in up to 7 frames after it */
+    bool linked; /* frames may be predicted from the frame before: reading one decodes up to 7 before it, and damage to
+                    a tile may cost those at its place in up to 7 frames after it */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

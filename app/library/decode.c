@@ -22,7 +22,7 @@ struct decoding {
     uint64_t cursor[TSR_BLOB_COUNT];
     uint32_t batch;
     struct tsr_decode_job *jobs;
-    uint32_t *place;                         /* of the jobs' frames in the batch */
+    uint32_t *place;                    /* of the jobs' frames in the batch */
     const char *engine_name, *fallback; /* as in struct tsr_decoded */
     double read_s, write_s;
     uint8_t *rasters;
@@ -45,7 +45,7 @@ struct decoding {
     struct tsr_links *links;      /* NULL: frames are not linked; else the rasters are in it */
     /* Of linked frames: jobs that are decoded together, those of each number of links after those of fewer. */
     uint32_t wave[TSR_LINKS_LIMIT + 1];
-    bool leaves_pixels;           /* as in struct tsr_making */
+    bool leaves_pixels; /* as in struct tsr_making */
 };
 
 /* The proof of files that are not the original, lossy or of samples alone, is of their parts; that the file is these
@@ -334,8 +334,10 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
     if (image->frames == 1) free_space(d); /* what restoring a single frame takes may be as much */
     for (uint32_t i = 0; i < *count; i++) {
         const struct tsr_decode_job *job = &d->jobs[i];
-        uint8_t *const own = d->rasters + i * tsr_raster_bytes(&d->coded),
-                       *const raster = d->base ? tsr_base_complete(d->base, i, own) : own;
+        uint8_t *const own = d->rasters + i * tsr_raster_bytes(&d->coded), *const raster =
+                                                                               d->base
+                                                                                   ? tsr_base_complete(d->base, i, own)
+                                                                                   : own;
         d->engine_name = !d->engine_name || d->engine_name == job->engine ? job->engine : "mixed";
         if (job->fallback) d->fallback = job->fallback;
         if (by_pieces) return take_rest(d);
@@ -386,8 +388,7 @@ static enum tsr_status allocate(struct decoding *d, struct tsr_error *error)
     for (uint32_t i = 0; d->place && i < d->batch; i++) d->place[i] = i;
     if (d->header->linked) d->links = tsr_links_take(d->engine, image, d->batch, 0);
     if (d->links) d->rasters = tsr_linked_rasters(d->links);
-    if (!d->header->linked)
-        d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
+    if (!d->header->linked) d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
     if (d->header->has_base) TSR_TRY(tsr_base_of(d->reader, NULL, error));
     if (d->header->has_base)
         TSR_TRY(tsr_base_open(d->engine, d->header, tsr_container_input(d->reader), tsr_container_base(d->reader),

@@ -441,12 +441,10 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     const struct tsr_engine_ops *ops = e->engine->ops;
     const bool is_lossy = header->coding.lossy;
     struct tsr_input *const input = e->source->input;
-    if (e->source->units)
-        TSR_TRY(tsr_units_take(e->engine, header, input, e->source->longest_unit, &e->units, error));
+    if (e->source->units) TSR_TRY(tsr_units_take(e->engine, header, input, e->source->longest_unit, &e->units, error));
     if (!tsr_has_samples(header)) return TSR_OK;
     const struct tsr_need need = tsr_input_need(input);
-    const struct tsr_plan plan =
-        tsr_plan_encoding(e->engine, header, &header->coding, &need, tsr_input_size(input));
+    const struct tsr_plan plan = tsr_plan_encoding(e->engine, header, &header->coding, &need, tsr_input_size(input));
     e->batch = plan.batch;
     e->stack = plan.stack;
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
@@ -459,9 +457,8 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
         if (!e->originals || !e->patches) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for patches of frames");
     }
     if (header->has_base)
-        TSR_TRY(tsr_base_open_bytes(e->engine, header,
-                                    (struct tsr_piece){e->source->base.bytes, e->source->base.size}, plan.batch,
-                                    &e->base, error));
+        TSR_TRY(tsr_base_open_bytes(e->engine, header, (struct tsr_piece){e->source->base.bytes, e->source->base.size},
+                                    plan.batch, &e->base, error));
     const bool looks = tsr_looks_for_repeats(header, is_lossy, e->is_trial);
     if (looks) e->repeats = tsr_repeats_take();
     e->held = e->source->rasters ? e->source->rasters + e->source->skipped * tsr_raster_bytes(image) : NULL;
@@ -478,8 +475,8 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
         ops->clear_raster(e->engine, e->workspace, plan.raster_offset, tsr_raster_bytes(image));
     }
     e->stack_workspace = plan.stack && plan.stack_space ? ops->take_workspace(e->engine, plan.stack_space) : NULL;
-    if (!e->jobs || !e->hashes || !e->numbers || (looks && !e->repeats) || (header->linked && !e->links) || (!e->rasters && !e->held) ||
-        (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
+    if (!e->jobs || !e->hashes || !e->numbers || (looks && !e->repeats) || (header->linked && !e->links) ||
+        (!e->rasters && !e->held) || (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", plan.space + plan.stack_space);
     return TSR_OK;
 }

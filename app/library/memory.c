@@ -189,9 +189,8 @@ static struct batch_memory batch_memory(const struct tsr_engine *engine, const s
 {
     const struct tsr_engine_ops *const ops = engine->ops;
     return (struct batch_memory){
-        .rasters =
-            ops->workspace_bytes(batch * (uint64_t)tsr_raster_bytes(image)) +
-            batch * (sizeof(struct tsr_decode_job) + sizeof(uint32_t)),
+        .rasters = ops->workspace_bytes(batch * (uint64_t)tsr_raster_bytes(image)) +
+                   batch * (sizeof(struct tsr_decode_job) + sizeof(uint32_t)),
         .space = ops->workspace_bytes(sections) +
                  ops->workspace_bytes(tsr_kept_decode_bound(engine, image, kept, tiles, batch)) +
                  batch * ((tiles + (uint64_t)1) * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment))),

@@ -245,8 +245,7 @@ static enum tsr_status decode_touched(struct tsr_engine *engine, struct tsr_cont
     enum tsr_status status = TSR_OK;
     if (!raster || (header->linked && !base.room))
         status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a part of a frame");
-    if (status == TSR_OK && header->has_base)
-        status = take_base(engine, container, frame, window, &part, &base, error);
+    if (status == TSR_OK && header->has_base) status = take_base(engine, container, frame, window, &part, &base, error);
     if (status == TSR_OK)
         status =
             decode(engine->cpu, &part, tsr_kept_of(header, &header->coding), window, base, coded, frame, raster, error);

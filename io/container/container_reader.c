@@ -201,7 +201,8 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
 {
     const uint32_t frames = tsr_has_frames(&r->chosen.header) ? r->chosen.header.image.frames : 0;
     const size_t sections = r->end - r->first;
-    const bool is_walked = r->sections.is_walked, may_be_units = tsr_may_have_units(&r->chosen.header) && !r->chosen.header.linked,
+    const bool is_walked = r->sections.is_walked,
+               may_be_units = tsr_may_have_units(&r->chosen.header) && !r->chosen.header.linked,
                are_units = tsr_are_units(&r->chosen.header);
     r->units = 0;
     TSR_TRY(check_types(r, r->first, r->end, error));

@@ -205,7 +205,19 @@ static struct bytes with_alike_frames(struct bytes file)
 
 /* ---- Kinds ------------------------------------------------------------------------------------------------ */
 
-enum form { AS_IT_IS, DEFLATED, BAD_FRAME, FLOAT32, FLOAT32_ORDERED, FLOAT64, INT64, TABLE, EQUAL_FRAMES, LINKED_FRAMES, SERIES };
+enum form {
+    AS_IT_IS,
+    DEFLATED,
+    BAD_FRAME,
+    FLOAT32,
+    FLOAT32_ORDERED,
+    FLOAT64,
+    INT64,
+    TABLE,
+    EQUAL_FRAMES,
+    LINKED_FRAMES,
+    SERIES
+};
 enum tool { NO_TOOL, DRAWN, INTRA, DC_PLANE, EQUAL, LINKED };
 
 struct kind {

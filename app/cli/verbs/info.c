@@ -216,8 +216,9 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
         printf("  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
                8.0 * (double)info->payload_bytes / count);
         if (info->linked)
-            printf("  linked     frames are predicted from the one before: reading one decodes up to 8, damage to one may "
-                   "cost 7 more\n");
+            printf(
+                "  linked     frames are predicted from the one before: reading one decodes up to 8, damage to one may "
+                "cost 7 more\n");
         if (info->base_bytes > 0) print_base(info);
         if (exact) print_exact(&info->exact, exact);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);

@@ -25,8 +25,8 @@ struct tsr_links {
     uint8_t *rasters, *rooms; /* the first raster is that of the frame before */
     uint8_t *stacked;         /* rasters of a stack, and of as many frames before; NULL: there are no stacks */
     uint32_t stack;
-    uint32_t last;            /* its number */
-    uint32_t coded;           /* frames that were encoded before the batch */
+    uint32_t last;  /* its number */
+    uint32_t coded; /* frames that were encoded before the batch */
 };
 
 struct tsr_links *tsr_links_take(struct tsr_engine *engine, const struct tsr_image *image, uint32_t batch,

@@ -140,8 +140,8 @@ static struct bytes with_damage(uint64_t frame, int tile)
     return file;
 }
 
-/* Frames that refer to the damaged one: up to the next that refers to none. Frame 5 is equal to frame 2, and has none of its
- * own before it. */
+/* Frames that refer to the damaged one: up to the next that refers to none. Frame 5 is equal to frame 2, and has none
+ * of its own before it. */
 static bool is_lost(uint32_t frame)
 {
     return (frame >= 2 && frame <= 4) || frame == EQUAL;
@@ -189,16 +189,17 @@ static void salvage(const struct bytes *file, uint64_t lost[FRAMES])
     sinks.context = lost;
     memset(lost, 0, FRAMES * sizeof *lost);
     DO(tsr_salvage(engine, &source, 0, &to_picture, &sinks, &found, &error));
-    const uint8_t *const samples = picture.bytes + picture.count - sizeof raster,
-                         *const held = mask.bytes + mask.count - sizeof raster / 2;
+    const uint8_t *const samples = picture.bytes + picture.count - sizeof raster, *const held = mask.bytes +
+                                                                                                mask.count -
+                                                                                                sizeof raster / 2;
     for (size_t i = 0; i < sizeof raster / 2; i++)
         if (held[i]) assert_memory_equal(samples + 2 * i, raster + 2 * i, 2);
     tsr_buffer_free(&picture);
     tsr_buffer_free(&mask);
 }
 
-/* A tile costs its place in the frames that refer to it; a frame's own section all of these, also where the index is lost and
- * sections are looked for. */
+/* A tile costs its place in the frames that refer to it; a frame's own section all of these, also where the index is
+ * lost and sections are looked for. */
 TEST(salvaged)
 {
     uint64_t lost[FRAMES];
