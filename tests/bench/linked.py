@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What linked frames save of volumes, and what they cost (decisions/072).
 
-usage: linked.py TESSERA VOLUME... [--effort N]
+usage: linked.py TESSERA VOLUME... [--effort N] [--runs N]
        linked.py --build OUT NAME=FOLDER...
 
 Volumes are files of several frames. For each, prints the bytes with --independent, those that links save, and what it takes to
 compress, to decompress and to read one frame, by what that takes with --independent: user time of one thread, the least of
-three runs in turns. --build makes OUT/NAME.nii of the DICOM slices in a folder: of the longest stretch without a gap, in the
+N runs in turns (3). --build makes OUT/NAME.nii of the DICOM slices in a folder: of the longest stretch without a gap, in the
 order of their positions. It needs numpy and pydicom.
 """
 
@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 
-RUNS = 3
 FRAME = 5  # the sixth of the first group, if no frame is equal to another
 TYPES = {"uint8": 2, "int16": 4, "uint16": 512}
 
@@ -55,11 +54,11 @@ class Way:
         return [max(min(times), 1e-3) for times in zip(*self.times)]
 
 
-def measure(program, volume, effort):
+def measure(program, volume, effort, runs):
     with tempfile.TemporaryDirectory() as folder:
         alone = Way(program, volume, folder, "alone", (f"-{effort}", "--independent"))
         linked = Way(program, volume, folder, "linked", (f"-{effort}",))
-        for _ in range(RUNS):
+        for _ in range(runs):
             alone.run()
             linked.run()
         before, after = os.path.getsize(alone.tsr), os.path.getsize(linked.tsr)
@@ -111,6 +110,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", metavar="OUT")
     parser.add_argument("--effort", type=int, default=9)
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("what", nargs="+")
     options = parser.parse_args()
     if options.build:
@@ -121,7 +121,7 @@ def main():
     print("| volume | frames | --independent | linked | bytes | compress | decompress | one frame | |")
     print("|---|---|---|---|---|---|---|---|---|")
     for volume in volumes:
-        measure(program, volume, options.effort)
+        measure(program, volume, options.effort, options.runs)
 
 
 if __name__ == "__main__":

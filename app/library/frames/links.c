@@ -183,11 +183,14 @@ enum tsr_status tsr_settle_links(struct tsr_engine *engine, struct tsr_source *s
     for (uint32_t f = 0; source->units && f < frames; f++)
         if (source->units[f]) return TSR_OK;
     if (!tsr_may_link(header, &header->coding)) return TSR_OK;
+    const int effort = header->coding.effort;
+    header->coding.effort = TSR_EFFORT_DEFAULT; /* which tells, and takes a fifth of the time */
     header->image.frames = frames_to_try(header);
     source->skipped = (frames - header->image.frames) / 2;
     enum tsr_status status = try_frames(engine, source, false, &alone, error);
     if (status == TSR_OK) status = try_frames(engine, source, true, &linked, error);
     header->image.frames = frames;
+    header->coding.effort = effort;
     source->skipped = 0;
     header->linked = status == TSR_OK && linked < alone && (alone - linked) * LEAST_SHARE >= alone;
     return status;
