@@ -89,6 +89,22 @@ TEST(options)
     tsr_buffer_free(&alone);
 }
 
+/* Of any number of threads, and so of frames at once. */
+TEST(same_bytes)
+{
+    struct tsr_compress_options smallest = TSR_COMPRESS_OPTIONS;
+    struct tsr_engine *const before = engine;
+    struct tsr_buffer tsr = {NULL, 0};
+    smallest.effort = 9;
+    engine = make_engine(TSR_ENGINE_CPU, 1);
+    DO(compress(&image, &smallest, &tsr));
+    assert_int_equal(tsr.count, linked.count);
+    assert_memory_equal(tsr.bytes, linked.bytes, tsr.count);
+    tsr_buffer_free(&tsr);
+    tsr_engine_destroy(engine);
+    engine = before;
+}
+
 /* In any order, whatever was read before. */
 TEST(frames_and_regions)
 {
@@ -324,11 +340,76 @@ TEST(headers_that_lie)
     tsr_buffer_free(&tsr);
 }
 
+/* A NIfTI file with the frames. */
+static struct bytes as_nifti(void)
+{
+    enum { HEAD = 352, DIMENSIONS = 40, TYPE = 70, BITS = 72, PIXELS = 76, OFFSET = 108, MAGIC = 344, UINT16 = 512 };
+    const uint16_t dimensions[] = {3, COLUMNS, ROWS, FRAMES, 1, 1, 1, 1};
+    const float one = 1, head_bytes = HEAD;
+    uint8_t head[HEAD] = {348 & 255, 348 >> 8};
+    for (int i = 0; i < 8; i++) {
+        head[DIMENSIONS + 2 * i] = (uint8_t)dimensions[i];
+        head[DIMENSIONS + 2 * i + 1] = (uint8_t)(dimensions[i] >> 8);
+        memcpy(head + PIXELS + 4 * i, &one, sizeof one);
+    }
+    head[TYPE + 1] = UINT16 >> 8;
+    head[BITS] = 16;
+    memcpy(head + OFFSET, &head_bytes, sizeof head_bytes);
+    memcpy(head + MAGIC, "n+1", 4);
+    struct bytes file = copy_bytes(head, HEAD);
+    append(&file, raster, sizeof raster);
+    return file;
+}
+
+/* Members are not linked, and none may say so. */
+TEST(series)
+{
+    enum { NAME = 5 };
+    const struct bytes nifti = as_nifti();
+    const struct tsr_series_file file = {tsr_from_memory(nifti.data, nifti.size), "a.nii"};
+    struct tsr_series_options smallest = TSR_SERIES_OPTIONS;
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    struct tsr_buffer series = {NULL, 0};
+    const struct tsr_data_sink sink = tsr_to_memory(&series);
+    struct sections s;
+    size_t at = 1 + NAME;
+    options.effort = 1;
+    smallest.compress = &options;
+    DO(tsr_compress_series(engine, &file, 1, &sink, &smallest, NULL, NULL, NULL, &error));
+    assert_true(split_sections(series.bytes, series.count, &s));
+    const int place = find_section(&s, 'M', 0);
+    const struct bytes body = s.section[place].body;
+    const size_t size = (size_t)read_number(body.data, body.size, &at);
+    struct bytes header = copy_bytes(body.data + at, size), changed = copy_bytes(body.data, 1 + NAME);
+    uint8_t number[10];
+    link_header(&header, 0);
+    append(&changed, number, put_number(number, header.size));
+    append(&changed, header.data, header.size);
+    append(&changed, body.data + at + size, body.size - at - size);
+    replace_body(&s, place, changed.data, changed.size);
+    const struct bytes lie = join_sections(&s, NEW_IDS);
+    const struct tsr_data_source source = tsr_from_memory(lie.data, lie.size);
+    struct tsr_buffer restored = {NULL, 0};
+    struct tsr_reader *reader;
+    const struct tsr_data_sink to_restored = tsr_to_memory(&restored);
+    DO(tsr_open(engine, &source, &reader, &error));
+    assert_int_equal(tsr_restore_member(reader, 0, &to_restored, NULL, &error), TSR_ERROR_CORRUPT);
+    assert_non_null(strstr(error.text, "the frames of a file in a series cannot be linked"));
+    tsr_close(reader);
+    free(lie.data);
+    free(header.data);
+    free(changed.data);
+    free(nifti.data);
+    free_sections(&s);
+    tsr_buffer_free(&series);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options),  cmocka_unit_test(frames_and_regions),   cmocka_unit_test(damage),
-        cmocka_unit_test(salvaged), cmocka_unit_test(links_that_cannot_be), cmocka_unit_test(headers_that_lie),
+        cmocka_unit_test(options),          cmocka_unit_test(same_bytes), cmocka_unit_test(frames_and_regions),
+        cmocka_unit_test(damage),           cmocka_unit_test(salvaged),   cmocka_unit_test(links_that_cannot_be),
+        cmocka_unit_test(headers_that_lie), cmocka_unit_test(series),
     };
     return cmocka_run_group_tests(tests, make_files, free_files);
 }
