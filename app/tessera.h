@@ -302,7 +302,9 @@ struct tsr_compress_options {
                            coded with loss has no base */
     uint16_t tile_side; /* of tsr_image; 0: by default, which with first is 256. Smaller tiles cost bytes, and fewer
                            samples are lost with one that is damaged */
-    uint8_t reserved[4];
+    bool independent;   /* each frame is read alone. Else, without loss at effort 9, a frame may be predicted from the
+                           frame before, where that makes a file of several frames smaller: info.linked */
+    uint8_t reserved[3];
     enum tsr_tune tune;            /* of the losses that take the transform path */
     uint32_t ssim_ten_thousandths; /* TSR_LOSS_SSIM: 1 .. 9999; an SSIM of 0.98 is 9800 */
     /* NULL, or with a loss that is not TSR_LOSS_BYTES or _RATIO, and without lossless_rest: the .tsr that the loss
@@ -888,6 +890,8 @@ struct tsr_info {
     struct tsr_exact exact;
     uint32_t tiles,
         first_tiles; /* of each frame, where some come first (first of struct tsr_compress_options); else 0 */
+    bool linked; /* frames may be predicted from the frame before: reading one decodes up to 7 before it, and damage to
+                    a tile may cost those at its place in up to 7 frames after it */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

@@ -45,10 +45,12 @@ static inline size_t tsr_tiles_bytes(const struct tsr_coded_frame *frame)
     return bytes;
 }
 
-/* The base of a frame that is coded without loss: a raster of an image that is alike (BASE.md). Of no base, NULL. */
+/* The base of a frame that is coded without loss: a raster of an image that is alike (BASE.md). NULL: the frame refers
+ * to none. */
 struct tsr_base {
     const uint8_t *raster;
-    void *room; /* tsr_base_room(image) bytes; those of frames that are worked on at once differ */
+    void *room; /* tsr_base_room(image) bytes; those of frames that are worked on at once differ. NULL: the file's
+                   frames have no bases, and their models do not say whether they refer to one */
 };
 size_t tsr_base_room(const struct tsr_image *image);
 
@@ -62,6 +64,9 @@ struct tsr_encode_job {
     void (*take)(void *taker, const struct tsr_coded_frame *coded, uint32_t tile);
     void *taker;
     struct tsr_base base; /* in; for the CPU engine alone. With one the raster stays, and no tile is given away early */
+    bool only_refers;     /* in, with a base: it is not coded without references to that */
+    uint64_t
+        saved; /* out, with a base, unless that is set: bytes that the frame would take more without references to it */
     void *lent;           /* out: what of that memory is lent; NULL: nothing */
     const char *engine;   /* out: name of the engine that did it */
     const char *fallback; /* out: why it was not the one called, or NULL; lives as long as the engine */

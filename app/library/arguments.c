@@ -168,6 +168,7 @@ enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_
         return tsr_fail(error, TSR_ERROR_USAGE, "lossless_rest is set: it needs a loss, which the base has");
     if (options->lossless_rest && options->samples_only)
         return tsr_fail(error, TSR_ERROR_USAGE, "lossless_rest and samples_only are set: the rest is of a whole file");
+    wanted->independent = options->independent;
     wanted->roi = options->roi;
     wanted->first = options->first;
     wanted->tile_side = options->first && options->tile_side == 0 ? TSR_TILE_SIDE_LIMIT : options->tile_side;

@@ -28,6 +28,7 @@ struct tsr_wanted {
     bool allow_lossy, samples_only;
     bool within_ratio;                /* a lossy file may not exceed the published ratio of its modality */
     bool lossless_rest;               /* the coding is that of a base */
+    bool independent;                 /* frames are not linked */
     const struct tsr_roi *roi;        /* NULL; or the coding is that of a base of a file that has these samples whole */
     const struct tsr_roi *first;      /* NULL; or whose tiles come first */
     uint16_t tile_side;               /* 0: by default */

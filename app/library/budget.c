@@ -7,6 +7,7 @@
 #include "kernels/pool/memory_limit.h"
 #include "kernels/pool/thread_pool.h"
 #include "loss/range.h"
+#include "transform/hd.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define MEGABYTE ((uint64_t)1000000) /* as --memory counts them */
@@ -261,7 +262,11 @@ static struct stages stages_of(const struct tsr_account *a, const struct tsr_hea
     struct stages s = {0, 0};
     s.now = tsr_encode_memory(a->engine, header, coding, need, a->input_bytes);
     if (header && a->base.is_verified) s.later = tsr_verify_memory(a->engine, header, coding, need, a->input_bytes);
-    return s;
+    if (!header || header->linked || a->is_member || a->is_independent || !tsr_may_link(header, coding)) return s;
+    struct tsr_header linked = *header;
+    linked.linked = true;
+    const struct stages other = stages_of(a, &linked, need, coding);
+    return (struct stages){tsr_max_u64(s.now, other.now), tsr_max_u64(s.later, other.later)};
 }
 
 /* A header with all values that a file coded with loss may keep: those of the caller, and one of a background. */

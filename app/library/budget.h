@@ -22,6 +22,7 @@ struct tsr_account {
     bool has_first;           /* tiles of a region come first */
     uint16_t tile_side;       /* of tsr_image, which finders do not know */
     bool has_region;          /* some of it comes back as it was: with a base, in patches */
+    bool is_independent;      /* its frames are not linked */
     bool is_raster;           /* it is a raster, which is coded however small it is */
     bool only_checks;         /* nothing is taken, but what could never be had is an error */
     uint64_t output_bytes;    /* of memory that its output takes */
@@ -86,11 +87,11 @@ struct tsr_plan {
     size_t space, stack_space;
     size_t raster_offset; /* where the only frame's raster stands in the space; SIZE_MAX: it does not */
 };
-/* Whether an encoder copies rasters that its source holds, so that those of a stack stand one after the other although
- * frames between them are equal to earlier ones. */
-static inline bool tsr_copies_rasters(const struct tsr_image *image, bool lossy, uint32_t stack)
+/* Whether an encoder copies rasters that its source holds, so that those of a stack, and of linked frames, stand one
+ * after the other although frames between them are equal to earlier ones. */
+static inline bool tsr_copies_rasters(const struct tsr_header *header, bool lossy, uint32_t stack)
 {
-    return image->frames > 1 && !lossy && stack > 0;
+    return header->image.frames > 1 && !lossy && (stack > 0 || header->linked);
 }
 
 struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct tsr_header *header,

@@ -281,6 +281,7 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
                          wanted->target != TSR_TARGET_RATIO;
     encoded->stops_if_longer = !wanted->raster; /* stored as it is it would have no image */
     encoded->coder = wanted->coding.coder;
+    encoded->independent = wanted->independent;
     if (is_member) {
         const struct tsr_image *const image = &source->header.image;
         encoded->keeps_raster = image->frames == 1 && tsr_stack_limit(image, &source->header.coding) > 0;
@@ -410,6 +411,7 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     account.is_member = is_member;
     account.has_first = wanted->first != NULL;
     account.tile_side = wanted->tile_side;
+    account.is_independent = wanted->independent;
     account.output_bytes = output_room(input, output, is_member) * (1u + (wanted->key != NULL) + account.has_first);
     const bool has_base = wanted->lossless_rest || wanted->roi;
     struct tsr_output *const base = has_base ? tsr_output_to_memory() : NULL;

@@ -5,6 +5,7 @@
 #include "budget.h"
 #include "files.h"
 #include "flow.h"
+#include "reader.h"
 #include "io/recipe/recipe.h"
 #include "io/nodes/planes/planes.h"
 #include "kernels/kept/kept_frames.h"
@@ -21,6 +22,7 @@ struct decoding {
     uint64_t cursor[TSR_BLOB_COUNT];
     uint32_t batch;
     struct tsr_decode_job *jobs;
+    uint32_t *place;                    /* of the jobs' frames in the batch */
     const char *engine_name, *fallback; /* as in struct tsr_decoded */
     double read_s, write_s;
     uint8_t *rasters;
@@ -40,7 +42,10 @@ struct decoding {
     struct tsr_error *error;
     struct tsr_units *units;      /* of frames that are units */
     struct tsr_base_frames *base; /* NULL: there is none */
-    bool leaves_pixels;           /* as in struct tsr_making */
+    struct tsr_links *links;      /* NULL: frames are not linked; else the rasters are in it */
+    /* Of linked frames: jobs that are decoded together, those of each number of links after those of fewer. */
+    uint32_t wave[TSR_LINKS_LIMIT + 1];
+    bool leaves_pixels; /* as in struct tsr_making */
 };
 
 /* The proof of files that are not the original, lossy or of samples alone, is of their parts; that the file is these
@@ -131,19 +136,21 @@ static enum tsr_status read_batch(struct decoding *d, uint32_t first, uint32_t c
     uint8_t *sections = d->sections;
     size_t tile = 0;
     for (uint32_t i = 0; i < count; i++) {
+        const uint32_t place = d->place[i], frame = first + place;
         struct tsr_decode_job *job = &d->jobs[i];
         struct tsr_piece model;
         memset(job, 0, sizeof *job);
-        TSR_TRY(tsr_container_get_frame(d->reader, first + i, sections, &model, d->pieces + tile, error));
+        TSR_TRY(tsr_container_get_frame(d->reader, frame, sections, &model, d->pieces + tile, error));
         job->model = (struct tsr_segment){model.bytes, model.size};
         job->tile = d->tiles + tile;
-        job->tiles = tsr_container_frame_tiles(d->reader, first + i);
-        job->raster = d->rasters + i * tsr_raster_bytes(image);
+        job->tiles = tsr_container_frame_tiles(d->reader, frame);
+        job->raster = d->rasters + place * tsr_raster_bytes(image);
+        if (d->links) job->base = tsr_link(d->links, place, i >= d->wave[0]);
         if (d->base)
-            TSR_TRY(tsr_base_frame(d->base, tsr_container_frame_number(d->reader, first + i), i, &job->base, error));
+            TSR_TRY(tsr_base_frame(d->base, tsr_container_frame_number(d->reader, frame), i, &job->base, error));
         for (uint32_t t = 0; t < job->tiles; t++, tile++)
             d->tiles[tile] = (struct tsr_segment){d->pieces[tile].bytes, d->pieces[tile].size};
-        sections += tsr_container_frame_bytes(d->reader, first + i);
+        sections += tsr_container_frame_bytes(d->reader, frame);
     }
     return TSR_OK;
 }
@@ -157,11 +164,13 @@ enum tsr_status tsr_blame_frame(const struct tsr_decode_job *job, uint32_t frame
     return tsr_fail(error, job->status, "tile %u of frame %u does not decode", job->bad_tile, frame);
 }
 
-static enum tsr_status blame(const struct tsr_decode_job *jobs, uint32_t first, uint32_t count, struct tsr_error *error)
+/* Of count jobs from this one on. */
+static enum tsr_status blame(const struct decoding *d, uint32_t first, uint32_t from, uint32_t count,
+                             struct tsr_error *error)
 {
-    uint32_t bad = 0;
-    while (bad + 1 < count && jobs[bad].status == TSR_OK) bad++;
-    return tsr_blame_frame(&jobs[bad], first + bad, error);
+    uint32_t bad = from;
+    while (bad + 1 < from + count && d->jobs[bad].status == TSR_OK) bad++;
+    return tsr_blame_frame(&d->jobs[bad], first + d->place[bad], error);
 }
 
 /* Takes the next bytes of a frame, of which later ones may still be decoded. */
@@ -222,8 +231,12 @@ static void free_frames(struct decoding *d)
     d->base = NULL;
     free_space(d);
     free(d->jobs);
-    d->engine->ops->give_workspace(d->engine, d->rasters);
+    free(d->place);
+    if (!d->links) d->engine->ops->give_workspace(d->engine, d->rasters);
+    tsr_links_give(d->links);
+    d->links = NULL;
     d->jobs = NULL;
+    d->place = NULL;
     d->rasters = NULL;
 }
 
@@ -248,7 +261,51 @@ static enum tsr_status decode_some(struct decoding *d, uint32_t first, uint32_t 
     }
     return tsr_kept_decode(d->engine, image, kept, jobs, count, d->workspace) == TSR_OK
                ? TSR_OK
-               : blame(jobs, first + from, count, error);
+               : blame(d, first, from, count, error);
+}
+
+/* ---- Linked frames (BASE.md 5) ------------------------------------------------------------------------------ */
+
+static int by_place(const void *a, const void *b)
+{
+    const uint32_t *const one = a, *const other = b;
+    return (*one > *other) - (*one < *other);
+}
+
+/* Sorts the frames of a batch by their links. It ends before the next frame that is equal to an earlier one. */
+static enum tsr_status sort_batch(struct decoding *d, uint32_t first, uint32_t *count, struct tsr_error *error)
+{
+    memset(d->wave, 0, sizeof d->wave);
+    for (uint32_t i = 0; i < *count; i++) {
+        uint32_t links;
+        if (tsr_container_frame_number(d->reader, first + i) != first + i) {
+            *count = i;
+            break;
+        }
+        TSR_TRY(tsr_count_links(d->reader, first + i, &links, error));
+        d->wave[links]++;
+        d->place[i] = links * d->batch + i;
+    }
+    qsort(d->place, *count, sizeof *d->place, by_place);
+    for (uint32_t i = 0; i < *count; i++) d->place[i] %= d->batch;
+    return TSR_OK;
+}
+
+/* Frames of a batch: those that refer to none, then those that refer to these, and so on. */
+static enum tsr_status decode_linked(struct decoding *d, uint32_t first, uint32_t *count, struct tsr_error *error)
+{
+    const double start = tsr_seconds();
+    if (tsr_container_frame_number(d->reader, first) != first) {
+        *count = 1;
+        d->jobs[0] = (struct tsr_decode_job){.raster = d->rasters, .engine = d->engine->ops->name};
+        return tsr_decode_frame_of(d->engine, d->reader, first, d->rasters, error);
+    }
+    TSR_TRY(sort_batch(d, first, count, error));
+    TSR_TRY(read_batch(d, first, *count, error));
+    d->read_s += tsr_seconds() - start;
+    for (uint32_t w = 0, from = 0; w <= TSR_LINKS_LIMIT; from += d->wave[w++])
+        if (d->wave[w] > 0) TSR_TRY(decode_some(d, first, from, d->wave[w], error));
+    return TSR_OK;
 }
 
 static enum tsr_status put_frame(struct decoding *d, const uint8_t *raster, struct tsr_error *error)
@@ -257,18 +314,30 @@ static enum tsr_status put_frame(struct decoding *d, const uint8_t *raster, stru
     return tsr_put_frame(d->maker, raster, error);
 }
 
-static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
+/* *by_pieces: the only frame was taken meanwhile, but for its rest. */
+static enum tsr_status decode_alone(struct decoding *d, uint32_t first, uint32_t count, bool *by_pieces,
+                                    struct tsr_error *error)
 {
-    const struct tsr_image *image = &d->header->image;
     const double start = tsr_seconds();
     TSR_TRY(read_batch(d, first, count, error));
     d->read_s += tsr_seconds() - start;
-    const bool by_pieces = takes_pieces(d, count, error);
-    TSR_TRY(decode_some(d, first, 0, count, error));
+    *by_pieces = takes_pieces(d, count, error);
+    return decode_some(d, first, 0, count, error);
+}
+
+/* *count becomes how many frames were decoded. */
+static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t *count, struct tsr_error *error)
+{
+    const struct tsr_image *image = &d->header->image;
+    bool by_pieces = false;
+    TSR_TRY(d->links ? decode_linked(d, first, count, error) : decode_alone(d, first, *count, &by_pieces, error));
     if (image->frames == 1) free_space(d); /* what restoring a single frame takes may be as much */
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < *count; i++) {
         const struct tsr_decode_job *job = &d->jobs[i];
-        uint8_t *const raster = d->base ? tsr_base_complete(d->base, i, job->raster) : job->raster;
+        uint8_t *const own = d->rasters + i * tsr_raster_bytes(&d->coded), *const raster =
+                                                                               d->base
+                                                                                   ? tsr_base_complete(d->base, i, own)
+                                                                                   : own;
         d->engine_name = !d->engine_name || d->engine_name == job->engine ? job->engine : "mixed";
         if (job->fallback) d->fallback = job->fallback;
         if (by_pieces) return take_rest(d);
@@ -278,6 +347,7 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
         TSR_TRY(put_frame(d, raster, error));
         d->write_s += tsr_seconds() - restoring;
     }
+    tsr_keep_linked(d->links, first + *count - 1, *count);
     return TSR_OK;
 }
 
@@ -314,12 +384,16 @@ static enum tsr_status allocate(struct decoding *d, struct tsr_error *error)
     if (!tsr_has_samples(d->header)) return TSR_OK;
     d->batch = tsr_decoding_batch(d->engine, d->reader, &d->most_space);
     d->jobs = calloc(d->batch, sizeof *d->jobs);
-    d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
+    d->place = calloc(d->batch, sizeof *d->place);
+    for (uint32_t i = 0; d->place && i < d->batch; i++) d->place[i] = i;
+    if (d->header->linked) d->links = tsr_links_take(d->engine, image, d->batch, 0);
+    if (d->links) d->rasters = tsr_linked_rasters(d->links);
+    if (!d->header->linked) d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
     if (d->header->has_base) TSR_TRY(tsr_base_of(d->reader, NULL, error));
     if (d->header->has_base)
         TSR_TRY(tsr_base_open(d->engine, d->header, tsr_container_input(d->reader), tsr_container_base(d->reader),
                               d->batch, &d->base, error));
-    if (d->jobs && d->rasters) return TSR_OK;
+    if (d->jobs && d->place && d->rasters) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames of %zu bytes", d->batch, tsr_raster_bytes(image));
 }
 
@@ -336,8 +410,8 @@ static enum tsr_status decode_frames(void *context, struct tsr_maker *maker, str
         if (tsr_container_is_unit(d->reader, first)) {
             TSR_TRY(put_units(d, first, &count, error));
         } else {
-            count = frames_in_turn(d, first, d->batch);
-            TSR_TRY(decode_batch(d, first, count, error));
+            count = frames_in_turn(d, first, d->links ? d->batch - first % d->batch : d->batch);
+            TSR_TRY(decode_batch(d, first, &count, error));
         }
     }
     free_frames(d); /* a file that is one stream is made of what the maker holds */
@@ -396,7 +470,7 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
     struct decoding d = {.engine = engine, .reader = reader, .exporter = exporter, .leaves_pixels = leaves_pixels};
     d.header = tsr_container_header(reader);
     d.coded = tsr_coded_image(d.header);
-    if (d.header->has_base) d.engine = engine->cpu;
+    if (tsr_has_references(d.header)) d.engine = engine->cpu;
     tsr_hasher_init(&d.frames);
     tsr_hasher_init(&d.spliced);
     tsr_parts_begin(&d.parts);

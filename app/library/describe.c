@@ -128,6 +128,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     tsr_tell_exact(header, &info->exact);
     info->tiles = header->order.tiles;
     info->first_tiles = header->order.first;
+    info->linked = header->linked;
     const bool tells_base = info->base_bytes > 0 && tsr_base_of(reader, &loss, NULL) == TSR_OK;
     info->base_psnr_db = tells_base ? loss.psnr_db : -1;
     info->base_max_error = tells_base ? loss.max_error : -1;

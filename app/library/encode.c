@@ -51,6 +51,7 @@ struct encoding {
     enum tsr_status take_status;
     struct tsr_error *take_error;
     struct tsr_base_frames *base; /* NULL: there is none */
+    struct tsr_links *links;      /* NULL: frames are not linked; else the rasters are in it */
     struct tsr_image coded;       /* what frames code: the image, or patches of it, which are: */
     uint8_t *patches;             /* of the batch's rasters; else NULL */
     const uint8_t **originals;    /* these rasters */
@@ -242,8 +243,12 @@ static enum tsr_status put_stack(struct encoding *e, uint32_t first, uint32_t co
     const struct tsr_image image_of_all = tsr_stack(image, count);
     struct tsr_encode_job stack = {.raster = e->jobs[first].raster};
     struct tsr_coded_frame frames[TSR_STACK_LIMIT];
-    for (uint32_t i = 0; i < count; i++) frames[i] = e->jobs[first + i].coded;
-    if (count > 1) {
+    uint32_t distance[TSR_STACK_LIMIT];
+    for (uint32_t i = 0; i < count; i++) frames[distance[i] = i] = e->jobs[first + i].coded;
+    if (e->links)
+        TSR_TRY(tsr_stack_linked(e->links, image, &e->source->header.coding, &e->jobs[first], count, e->stack_workspace,
+                                 frames, distance, error));
+    if (!e->links && count > 1) {
         const enum tsr_status status =
             e->engine->ops->encode(e->engine, &image_of_all, &e->source->header.coding, &stack, 1, e->stack_workspace);
         if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on %u frames together", count);
@@ -251,22 +256,9 @@ static enum tsr_status put_stack(struct encoding *e, uint32_t first, uint32_t co
     }
     for (uint32_t i = 0; i < count; i++) {
         e->jobs[first + i].coded = frames[i];
-        TSR_TRY(put_frame(e, &e->jobs[first + i], i, error));
+        TSR_TRY(put_frame(e, &e->jobs[first + i], distance[i], error));
     }
     return TSR_OK;
-}
-
-/* How many of count frames from this one on are coded alike; the file's coding becomes theirs. */
-static uint32_t frames_alike(struct tsr_coding *coding, uint32_t frame, uint32_t count)
-{
-    const uint32_t at = coding->coarser_frame;
-    if (coding->coarser_by == 0) return count;
-    const bool is_mixed = frame == at && coding->coarser_from > 0;
-    coding->coarser_frame = 0;
-    if (is_mixed) return 1;
-    if (frame >= at) coding->qp_eighths += (int32_t)coding->coarser_by;
-    coding->coarser_by = coding->coarser_from = 0;
-    return frame < at && at - frame < count ? at - frame : count;
 }
 
 /* Frames from this one on that are alike, units or not, at most so many. */
@@ -319,7 +311,7 @@ static enum tsr_status code_batch(struct encoding *e, uint32_t first, uint32_t c
 {
     for (uint32_t i = 0, alike; i < count; i += alike) {
         struct tsr_coding coding = tsr_coding_of_frames(&e->source->header);
-        alike = frames_alike(&coding, first + i, count - i);
+        alike = tsr_frames_alike(&coding, first + i, count - i);
         const enum tsr_status status = tsr_kept_encode(e->engine, &e->coded, tsr_kept_of(&e->source->header, &coding),
                                                        &coding, e->jobs + i, alike, e->workspace);
         if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first + i);
@@ -387,6 +379,7 @@ static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
 static enum tsr_status encode_batch(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
 {
     const struct tsr_image *const image = &e->source->header.image;
+    if (e->links) tsr_link_jobs(e->links, e->jobs, e->numbers, count);
     for (uint32_t i = 0; i < count && e->base; i++)
         TSR_TRY(tsr_base_frame(e->base, e->numbers[i], i, &e->jobs[i].base, error));
     const struct tsr_patches *const p = &e->source->header.patches;
@@ -431,6 +424,7 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
         TSR_TRY(read_batch(e, first, e->batch, &count, &read, error));
         TSR_TRY(keep_raster(e, error));
         if (count > 0) TSR_TRY(encode_batch(e, first, count, error));
+        if (count > 0) tsr_keep_linked(e->links, e->numbers[count - 1], count);
         add_hashes(e, first, read);
         tsr_forget_repeats(e->repeats);
         if (tsr_repeats_are_full(e->repeats)) TSR_TRY(tsr_put_repeats(e->repeats, UINT32_MAX, e->writer, error));
@@ -442,36 +436,37 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
 
 static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
 {
-    const struct tsr_image *image = &e->source->header.image;
+    const struct tsr_header *const header = &e->source->header;
+    const struct tsr_image *const image = &header->image;
     const struct tsr_engine_ops *ops = e->engine->ops;
-    const bool is_lossy = e->source->header.coding.lossy;
+    const bool is_lossy = header->coding.lossy;
     struct tsr_input *const input = e->source->input;
-    if (e->source->units)
-        TSR_TRY(tsr_units_take(e->engine, &e->source->header, input, e->source->longest_unit, &e->units, error));
-    if (!tsr_has_samples(&e->source->header)) return TSR_OK;
+    if (e->source->units) TSR_TRY(tsr_units_take(e->engine, header, input, e->source->longest_unit, &e->units, error));
+    if (!tsr_has_samples(header)) return TSR_OK;
     const struct tsr_need need = tsr_input_need(input);
-    const struct tsr_plan plan =
-        tsr_plan_encoding(e->engine, &e->source->header, &e->source->header.coding, &need, tsr_input_size(input));
+    const struct tsr_plan plan = tsr_plan_encoding(e->engine, header, &header->coding, &need, tsr_input_size(input));
     e->batch = plan.batch;
     e->stack = plan.stack;
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
     e->numbers = calloc(plan.batch, sizeof *e->numbers);
-    e->coded = tsr_coded_image(&e->source->header);
-    if (e->source->header.patches.count > 0) {
+    e->coded = tsr_coded_image(header);
+    if (header->patches.count > 0) {
         e->originals = calloc(plan.batch, sizeof *e->originals);
         e->patches = ops->take_workspace(e->engine, plan.batch * tsr_raster_bytes(&e->coded));
         if (!e->originals || !e->patches) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for patches of frames");
     }
-    if (e->source->header.has_base)
-        TSR_TRY(tsr_base_open_bytes(e->engine, &e->source->header,
-                                    (struct tsr_piece){e->source->base.bytes, e->source->base.size}, plan.batch,
-                                    &e->base, error));
-    const bool looks = tsr_looks_for_repeats(&e->source->header, is_lossy, e->is_trial);
+    if (header->has_base)
+        TSR_TRY(tsr_base_open_bytes(e->engine, header, (struct tsr_piece){e->source->base.bytes, e->source->base.size},
+                                    plan.batch, &e->base, error));
+    const bool looks = tsr_looks_for_repeats(header, is_lossy, e->is_trial);
     if (looks) e->repeats = tsr_repeats_take();
-    e->held = e->source->rasters;
+    e->held = e->source->rasters ? e->source->rasters + e->source->skipped * tsr_raster_bytes(image) : NULL;
     e->in_place = !e->held && plan.raster_offset != SIZE_MAX;
-    if (!e->in_place && (!e->held || tsr_copies_rasters(image, is_lossy, plan.stack)))
+    e->links = header->linked ? tsr_links_take(e->engine, image, plan.batch, plan.stack) : NULL;
+    if (e->links)
+        e->rasters = tsr_linked_rasters(e->links);
+    else if (!e->in_place && (!e->held || tsr_copies_rasters(header, is_lossy, plan.stack)))
         e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
     e->decoded = is_lossy ? ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
     e->workspace = plan.space ? ops->take_workspace(e->engine, plan.space) : NULL;
@@ -480,8 +475,8 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
         ops->clear_raster(e->engine, e->workspace, plan.raster_offset, tsr_raster_bytes(image));
     }
     e->stack_workspace = plan.stack && plan.stack_space ? ops->take_workspace(e->engine, plan.stack_space) : NULL;
-    if (!e->jobs || !e->hashes || !e->numbers || (looks && !e->repeats) || (!e->rasters && !e->held) ||
-        (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
+    if (!e->jobs || !e->hashes || !e->numbers || (looks && !e->repeats) || (header->linked && !e->links) ||
+        (!e->rasters && !e->held) || (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", plan.space + plan.stack_space);
     return TSR_OK;
 }
@@ -489,11 +484,13 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
 /* What frames are coded with. */
 static void give_room_back(struct encoding *e)
 {
-    if (!e->in_place) e->engine->ops->give_workspace(e->engine, e->rasters);
+    if (!e->in_place && !e->links) e->engine->ops->give_workspace(e->engine, e->rasters);
+    tsr_links_give(e->links);
     e->engine->ops->give_workspace(e->engine, e->decoded);
     e->engine->ops->give_workspace(e->engine, e->patches);
     e->engine->ops->give_workspace(e->engine, e->workspace);
     e->engine->ops->give_workspace(e->engine, e->stack_workspace);
+    e->links = NULL;
     e->rasters = e->decoded = e->patches = NULL;
     e->workspace = e->stack_workspace = NULL;
 }
@@ -515,7 +512,7 @@ enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *
                                   struct tsr_container_writer *writer, struct tsr_error *error)
 {
     struct encoding e = {.source = source, .writer = writer, .is_trial = true};
-    e.engine = source->header.has_base ? engine->cpu : engine;
+    e.engine = tsr_has_references(&source->header) ? engine->cpu : engine;
     tsr_hasher_init(&e.frames);
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK) status = encode_frames(&e, error);
@@ -550,7 +547,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
                                     struct tsr_encoded *encoded, struct tsr_error *error)
 {
     struct encoding e = {0};
-    e.engine = source->header.has_base ? engine->cpu : engine;
+    e.engine = tsr_has_references(&source->header) ? engine->cpu : engine;
     e.source = source;
     e.writer = writer;
     e.encoded.profile = encoded->profile;

@@ -27,6 +27,7 @@ struct tsr_encoded {
     const char *fallback;   /* why another one than that called did some; NULL: it did all */
     double read_s, write_s; /* seconds in the source and in the container */
     uint64_t *profile;      /* in: NULL, or zeros that receive where the error is (measure.h) */
+    bool independent;       /* in: frames are not linked */
     enum tsr_coder coder;   /* in: as it was asked for, which lower efforts of a sparse image have, too */
     bool has_others;        /* out: frames that are not drawn ones, so that lower efforts may take less */
     uint64_t longer;        /* out: bytes that the worst of the efforts that were tried would take more */
@@ -185,6 +186,49 @@ enum tsr_status tsr_base_region(struct tsr_base_frames *base, uint32_t frame, co
 uint8_t *tsr_base_complete(struct tsr_base_frames *base, uint32_t place, uint8_t *decoded);
 enum tsr_status tsr_base_patches(struct tsr_base_frames *base, uint32_t frame, uint32_t first, uint32_t count,
                                  uint8_t *samples, struct tsr_error *error);
+
+/* frames/links.c: frames that may refer to the frame before (BASE.md 5). A frame that refers is the last of at most
+ * TSR_LINKS_LIMIT + 1 frames, each of which but the first refers to the one before.
+ *
+ * tsr_may_link: whether frames are linked where that saves enough. tsr_settle_links: whether it does, as some frames of
+ * a source say; its header says so then. Errors: TSR_ERROR_LIMIT, those of encoding. */
+enum { TSR_LINKS_LIMIT = 7 };
+bool tsr_may_link(const struct tsr_header *header, const struct tsr_coding *coding);
+enum tsr_status tsr_settle_links(struct tsr_engine *engine, struct tsr_source *source, struct tsr_error *error);
+
+/* Whether a frame of this number may refer to the frame before, as the link of this number in a row. Errors:
+ * TSR_ERROR_CORRUPT. */
+enum tsr_status tsr_check_link(uint32_t frame, uint32_t links, struct tsr_error *error);
+
+/* Room for the planes of one frame's base. */
+size_t tsr_link_bytes(const struct tsr_image *image);
+
+/* Rasters of a batch, one after the other, before them that of the frame before; and room to link them. stack: frames
+ * of it that may share a model, to be encoded, 0: none may. NULL: no memory. */
+struct tsr_links;
+struct tsr_links *tsr_links_take(struct tsr_engine *engine, const struct tsr_image *image, uint32_t batch,
+                                 uint32_t stack);
+void tsr_links_give(struct tsr_links *links);
+uint8_t *tsr_linked_rasters(struct tsr_links *links);
+
+/* The base of the frame whose raster is, or will be, at a place of the batch; without a raster, if it may not refer to
+ * the frame before. */
+struct tsr_base tsr_link(const struct tsr_links *links, uint32_t place, bool refers);
+
+/* To be encoded: gives the jobs at the batch's places their bases, where the frame before is there. After the batch:
+ * the last raster is kept, that of frame number last. */
+void tsr_link_jobs(struct tsr_links *links, struct tsr_encode_job *jobs, const uint32_t *numbers, uint32_t count);
+void tsr_keep_linked(struct tsr_links *links, uint32_t last, uint32_t count);
+
+/* Of a stack of jobs that are coded: those that refer, and the others, share a model each, where that is smaller. They
+ * take their places in frames, and the distances to the ones with their models. workspace: as planned. */
+enum tsr_status tsr_stack_linked(const struct tsr_links *links, const struct tsr_image *image,
+                                 const struct tsr_coding *coding, const struct tsr_encode_job *jobs, uint32_t count,
+                                 void *workspace, struct tsr_coded_frame *frames, uint32_t *distance,
+                                 struct tsr_error *error);
+
+/* frames/stacks.c: how many of count frames from this one on are coded alike; the file's coding becomes theirs. */
+uint32_t tsr_frames_alike(struct tsr_coding *coding, uint32_t frame, uint32_t count);
 
 /* frames/stacks.c: writes a coded frame, or a tile of it, with the model before the first one; distance: to the frame
  * whose model it has, if it is without one. */

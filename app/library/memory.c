@@ -39,10 +39,10 @@ static uint32_t batch_frames(const struct tsr_engine *engine, const struct tsr_i
 
 /* ---- Bases (BASE.md) --------------------------------------------------------------------------------------------- */
 
-/* What frames with a base are worked on by: the CPU engine alone. */
+/* What frames with a base, or linked ones, are worked on by: the CPU engine alone. */
 static const struct tsr_engine *engine_for(const struct tsr_engine *engine, const struct tsr_header *header)
 {
-    return header && header->has_base ? engine->cpu : engine;
+    return header && tsr_has_references(header) ? engine->cpu : engine;
 }
 
 /* Of each frame at once: its base's raster, and room for its planes. */
@@ -50,10 +50,24 @@ static uint64_t base_frame(const struct tsr_header *header)
 {
     const struct tsr_image coded = tsr_coded_image(header);
     const uint64_t patches = header->patches.count > 0 ? 2 * (uint64_t)tsr_raster_bytes(&coded) + 64 : 0;
+    if (header->linked) return tsr_link_bytes(&coded); /* the raster is that of another frame */
     return header->has_base ? tsr_raster_bytes(&header->image) + (uint64_t)tsr_base_room(&coded) + patches + 128 : 0;
 }
 
-/* Of a batch of them. One frame of the base is decoded at a time, which may have masks. */
+/* Of a batch of linked frames, besides their rasters: that of the frame before, and room for planes. A frame that is
+ * equal to an earlier one is decoded with those that it is linked to, two rasters at a time. */
+static uint64_t links_memory(const struct tsr_engine *engine, const struct tsr_header *header, uint32_t batch)
+{
+    static const struct tsr_kept_ranges none = {0};
+    const struct tsr_image *const image = &header->image;
+    const struct tsr_engine_ops *const ops = engine->ops;
+    const uint64_t raster = tsr_raster_bytes(image);
+    return ops->workspace_bytes(batch * (uint64_t)tsr_link_bytes(image)) + ops->workspace_bytes(raster) +
+           tsr_frame_bound(image, &none) + 2 * raster + tsr_link_bytes(image) +
+           ops->workspace_bytes(ops->decode_bound(engine, image, (uint32_t)tsr_most_tiles(image), 1));
+}
+
+/* Of a batch of frames with a base. One frame of the base is decoded at a time, which may have masks. */
 static uint64_t base_memory(const struct tsr_engine *engine, const struct tsr_header *header, uint32_t batch)
 {
     static const struct tsr_kept_ranges none = {0}, some = {.count = 1};
@@ -62,6 +76,7 @@ static uint64_t base_memory(const struct tsr_engine *engine, const struct tsr_he
     const struct tsr_engine_ops *const ops = engine->ops;
     const uint64_t raster = tsr_raster_bytes(image), room = tsr_base_room(&coded),
                    patches = header->patches.count > 0 ? tsr_raster_bytes(&coded) + 64 : 0;
+    if (header->linked) return links_memory(engine, header, batch);
     if (!header->has_base) return 0;
     return ops->workspace_bytes(batch * (raster + 64)) + ops->workspace_bytes(batch * room) +
            2 * ops->workspace_bytes(batch * patches) + tsr_frame_bound(image, &none) + 2 * raster +
@@ -106,12 +121,14 @@ struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct 
     const uint64_t one = tsr_kept_encode_workspace(engine, &coded, kept, &of_frames, 1) +
                          2 * (uint64_t)tsr_raster_bytes(image) + base_frame(header);
     struct tsr_plan plan = {.stack = image->frames > 1 && !header->has_base ? tsr_stack_limit(image, coding) : 0};
+    if (header->linked) plan.stack = plan.stack / (TSR_LINKS_LIMIT + 1) * (TSR_LINKS_LIMIT + 1);
     plan.batch = batch_frames(engine, image, one, fixed_memory(engine, header, coding, need, input_bytes));
     if (plan.stack) { /* batches are whole stacks, so that the frames of a stack don't depend on the threads */
         plan.batch = plan.batch < plan.stack ? plan.stack : plan.batch / plan.stack * plan.stack;
         if (plan.batch > image->frames) plan.batch = image->frames;
         const struct tsr_image highest = tsr_stack(image, plan.stack < plan.batch ? plan.stack : plan.batch);
         plan.stack_space = engine->ops->encode_workspace(engine, &highest, coding, 1);
+        if (header->linked) plan.stack_space *= 2; /* those that refer, and the others */
     }
     plan.space = tsr_kept_encode_workspace(engine, &coded, kept, &of_frames, plan.batch);
     plan.raster_offset = SIZE_MAX;
@@ -128,12 +145,14 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
     const uint64_t fixed = fixed_memory(engine, header, coding, need, input_bytes);
     if (!header || tsr_are_units(header)) return fixed;
     const struct tsr_plan plan = tsr_plan_encoding(engine, header, coding, need, input_bytes);
-    const bool takes_none = need->has_rasters && !tsr_copies_rasters(&header->image, coding->lossy, plan.stack);
+    const bool takes_none = need->has_rasters && !tsr_copies_rasters(header, coding->lossy, plan.stack);
     const uint64_t rasters = takes_none || plan.raster_offset != SIZE_MAX
                                  ? 0
                                  : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
     const uint64_t repeats = tsr_looks_for_repeats(header, coding->lossy, true) ? tsr_repeats_bytes() : 0;
-    return fixed + repeats + base_memory(engine, header, plan.batch) +
+    const uint64_t stacked =
+        header->linked ? ops->workspace_bytes(2 * plan.stack * (uint64_t)tsr_raster_bytes(&header->image)) : 0;
+    return fixed + repeats + base_memory(engine, header, plan.batch) + stacked +
            plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128) + sizeof(uint32_t)) + rasters +
            ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);
 }
@@ -170,8 +189,8 @@ static struct batch_memory batch_memory(const struct tsr_engine *engine, const s
 {
     const struct tsr_engine_ops *const ops = engine->ops;
     return (struct batch_memory){
-        .rasters =
-            ops->workspace_bytes(batch * (uint64_t)tsr_raster_bytes(image)) + batch * sizeof(struct tsr_decode_job),
+        .rasters = ops->workspace_bytes(batch * (uint64_t)tsr_raster_bytes(image)) +
+                   batch * (sizeof(struct tsr_decode_job) + sizeof(uint32_t)),
         .space = ops->workspace_bytes(sections) +
                  ops->workspace_bytes(tsr_kept_decode_bound(engine, image, kept, tiles, batch)) +
                  batch * ((tiles + (uint64_t)1) * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment))),

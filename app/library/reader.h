@@ -143,6 +143,11 @@ enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_contai
 enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error);
 
+/* By how many links a frame of a linked file depends on others, at most TSR_LINKS_LIMIT. Errors: TSR_ERROR_CORRUPT,
+ * TSR_ERROR_READ. */
+enum tsr_status tsr_count_links(struct tsr_container_reader *container, uint32_t frame, uint32_t *links,
+                                struct tsr_error *error);
+
 /* The sides of the tiles of a frame that is no unit, from its model. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_READ. */
 enum tsr_status tsr_read_tiling(struct tsr_container_reader *container, uint32_t frame, uint32_t *width,
                                 uint32_t *height, struct tsr_error *error);

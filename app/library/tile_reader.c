@@ -82,6 +82,10 @@ enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_contai
     struct coded coded = {0};
     uint8_t *patches = NULL;
     if (tsr_container_is_unit(container, frame)) return decode_unit(container, frame, raster, error);
+    if (header->linked) {
+        const struct tsr_region whole = {0, 0, image.columns, image.rows};
+        return tsr_decode_region_of(engine, container, frame, &whole, raster, error);
+    }
     TSR_TRY(tsr_check_frame_sections(container, frame, error));
     enum tsr_status status = make_room(&coded, tsr_container_frame_bytes(container, frame),
                                        tsr_container_frame_tiles(container, frame), error);
@@ -115,7 +119,14 @@ struct touched {
     uint32_t first_column, columns, first_row, rows, across;
     uint32_t width, height; /* of a tile */
     struct tsr_window window;
+    struct tsr_region all; /* what these tiles have */
+    bool refers;           /* the frame is linked, and refers to the frame before */
 };
+
+static uint32_t less_of(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
 
 /* From the tiles' sides, which are the first fields of the frame's model. */
 static enum tsr_status find_touched(struct tsr_container_reader *container, uint32_t frame,
@@ -143,6 +154,13 @@ static enum tsr_status find_touched(struct tsr_container_reader *container, uint
     touched->rows = (region->row + region->rows - 1) / height - touched->first_row + 1;
     touched->window =
         (struct tsr_window){touched->first_column * width, touched->first_row * height, image->columns, image->rows};
+    touched->all = (struct tsr_region){
+        .column = touched->window.column,
+        .row = touched->window.row,
+        .columns = less_of(touched->columns * width, image->columns - touched->window.column),
+        .rows = less_of(touched->rows * height, image->rows - touched->window.row),
+    };
+    touched->refers = tsr_container_header(container)->linked && tsr_get_bits(&bits, 1) && !bits.overrun;
     return TSR_OK;
 }
 
@@ -194,32 +212,33 @@ static enum tsr_status take_base(struct tsr_engine *engine, struct tsr_container
     return status;
 }
 
-/* Decodes the tiles as an image of their own, and cuts the region out of it. */
+/* Decodes the tiles as an image of their own, and cuts the region out of it. before: as that of decode_region. */
 static enum tsr_status decode_touched(struct tsr_engine *engine, struct tsr_container_reader *container,
                                       const struct touched *touched, const struct coded *coded, uint32_t frame,
-                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
+                                      const struct tsr_region *region, const uint8_t *before, uint8_t *out,
+                                      struct tsr_error *error)
 {
     const struct tsr_header *const header = tsr_container_header(container);
     const struct tsr_image coded_image = tsr_coded_image(header), *const image = &coded_image;
     const struct tsr_window *const window = &touched->window;
-    const uint32_t columns = touched->columns * touched->width, rows = touched->rows * touched->height;
     struct tsr_image part = *image;
     part.frames = 1;
     part.swapped = false;
-    part.columns = columns < image->columns - window->column ? columns : image->columns - window->column;
-    part.rows = rows < image->rows - window->row ? rows : image->rows - window->row;
+    part.columns = touched->all.columns;
+    part.rows = touched->all.rows;
     const struct tsr_region inside = {region->column - window->column, region->row - window->row, region->columns,
                                       region->rows};
     uint8_t *const raster = malloc(tsr_raster_bytes(&part) + 1);
-    if (!raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a part of a frame");
-    struct tsr_base base = {NULL, NULL};
-    enum tsr_status status =
-        header->has_base ? take_base(engine, container, frame, window, &part, &base, error) : TSR_OK;
+    struct tsr_base base = {before, header->linked ? malloc(tsr_base_room(&part)) : NULL};
+    enum tsr_status status = TSR_OK;
+    if (!raster || (header->linked && !base.room))
+        status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a part of a frame");
+    if (status == TSR_OK && header->has_base) status = take_base(engine, container, frame, window, &part, &base, error);
     if (status == TSR_OK)
         status =
             decode(engine->cpu, &part, tsr_kept_of(header, &header->coding), window, base, coded, frame, raster, error);
     if (status == TSR_OK) tsr_cut_region(&part, raster, &inside, out);
-    free((void *)(uintptr_t)base.raster);
+    if (header->has_base) free((void *)(uintptr_t)base.raster);
     free(base.room);
     free(raster);
     return status;
@@ -238,9 +257,11 @@ static enum tsr_status cut_unit(struct tsr_container_reader *container, uint32_t
     return status;
 }
 
-/* A region of what frames code. */
+/* A region of what frames code. before: in linked files, the samples of the frame before where the touched tiles are;
+ * NULL: the frame refers to none. */
 static enum tsr_status decode_region(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
-                                     const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
+                                     const struct tsr_region *region, const uint8_t *before, uint8_t *out,
+                                     struct tsr_error *error)
 {
     struct coded coded = {0};
     struct touched touched;
@@ -250,9 +271,24 @@ static enum tsr_status decode_region(struct tsr_engine *engine, struct tsr_conta
     enum tsr_status status = tsr_container_get_model(container, frame, model_bytes, &coded.model, error);
     if (status == TSR_OK) status = find_touched(container, frame, &coded.model, region, &touched, error);
     if (status == TSR_OK) status = read_touched(container, frame, &touched, &coded, error);
-    if (status == TSR_OK) status = decode_touched(engine, container, &touched, &coded, frame, region, out, error);
+    if (status == TSR_OK)
+        status = decode_touched(engine, container, &touched, &coded, frame, region, before, out, error);
     free_coded(&coded);
     free(model_bytes);
+    return status;
+}
+
+/* What a region touches, by the frame's model. */
+static enum tsr_status peek_touched(struct tsr_container_reader *container, uint32_t frame,
+                                    const struct tsr_region *region, struct touched *touched, struct tsr_error *error)
+{
+    struct tsr_piece model;
+    TSR_TRY(tsr_check_frame_sections(container, frame, error));
+    uint8_t *const bytes = malloc(tsr_container_model_bytes(container, frame) + 1);
+    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame's model");
+    enum tsr_status status = tsr_container_get_model(container, frame, bytes, &model, error);
+    if (status == TSR_OK) status = find_touched(container, frame, &model, region, touched, error);
+    free(bytes);
     return status;
 }
 
@@ -260,16 +296,71 @@ enum tsr_status tsr_read_tiling(struct tsr_container_reader *container, uint32_t
                                 uint32_t *height, struct tsr_error *error)
 {
     const struct tsr_region corner = {0, 0, 1, 1};
-    struct tsr_piece model;
     struct touched touched;
-    TSR_TRY(tsr_check_frame_sections(container, frame, error));
-    uint8_t *const bytes = malloc(tsr_container_model_bytes(container, frame) + 1);
-    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame's model");
-    enum tsr_status status = tsr_container_get_model(container, frame, bytes, &model, error);
-    if (status == TSR_OK) status = find_touched(container, frame, &model, &corner, &touched, error);
-    if (status == TSR_OK) *width = touched.width;
-    if (status == TSR_OK) *height = touched.height;
-    free(bytes);
+    TSR_TRY(peek_touched(container, frame, &corner, &touched, error));
+    *width = touched.width;
+    *height = touched.height;
+    return TSR_OK;
+}
+
+/* ---- Linked frames (BASE.md 5) ------------------------------------------------------------------------------ */
+
+/* A frame, and the region of it that is needed. */
+struct link {
+    uint32_t frame;
+    struct tsr_region region;
+};
+
+/* The links of a frame, the first of which is the frame's region itself: each frame that refers to the frame before,
+ * and at last one that refers to none. Of a frame that another one is equal to, both have the number. */
+static enum tsr_status find_links(struct tsr_container_reader *container, uint32_t frame,
+                                  const struct tsr_region *region, struct link link[TSR_LINKS_LIMIT + 1],
+                                  uint32_t *count, struct tsr_error *error)
+{
+    link[0] = (struct link){frame, *region};
+    for (*count = 1;; ++*count) {
+        const struct link *const last = &link[*count - 1];
+        const uint32_t number = tsr_container_frame_number(container, last->frame);
+        struct touched touched;
+        if (tsr_container_is_unit(container, last->frame))
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no samples, to which frame %u refers", last->frame,
+                            last->frame + 1);
+        TSR_TRY(peek_touched(container, last->frame, &last->region, &touched, error));
+        if (!touched.refers) return TSR_OK;
+        TSR_TRY(tsr_check_link(number, *count, error));
+        link[*count] = (struct link){number - 1, touched.all};
+    }
+}
+
+enum tsr_status tsr_count_links(struct tsr_container_reader *container, uint32_t frame, uint32_t *links,
+                                struct tsr_error *error)
+{
+    const struct tsr_region corner = {0, 0, 1, 1};
+    struct link link[TSR_LINKS_LIMIT + 1];
+    TSR_TRY(find_links(container, frame, &corner, link, links, error));
+    --*links;
+    return TSR_OK;
+}
+
+/* From the last link on, each from what became of the one after it. */
+static enum tsr_status decode_linked(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
+                                     const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
+{
+    struct tsr_image part = tsr_container_header(container)->image;
+    struct link link[TSR_LINKS_LIMIT + 1];
+    uint8_t *before = NULL;
+    uint32_t count;
+    enum tsr_status status = find_links(container, frame, region, link, &count, error);
+    for (uint32_t i = count; status == TSR_OK && i-- > 0;) {
+        part.columns = link[i].region.columns;
+        part.rows = link[i].region.rows;
+        uint8_t *const raster = i > 0 ? malloc(tsr_raster_bytes(&part) + 1) : out;
+        status = raster ? decode_region(engine, container, link[i].frame, &link[i].region, before, raster, error)
+                        : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a part of a frame");
+        free(before);
+        before = i > 0 ? raster : NULL;
+    }
+    free(before);
     return status;
 }
 
@@ -310,7 +401,7 @@ static enum tsr_status decode_patched(struct tsr_engine *engine, struct tsr_cont
     const struct tsr_region rows = {0, first * p->height, p->width, all.rows};
     uint8_t *const samples = malloc(tsr_raster_bytes(&all) + 1);
     if (!samples) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u patches", count);
-    status = decode_region(engine, container, frame, &rows, samples, error);
+    status = decode_region(engine, container, frame, &rows, NULL, samples, error);
     if (status == TSR_OK) tsr_put_patches(p, &header->image, region, first, count, out, samples);
     free(samples);
     return status;
@@ -319,10 +410,11 @@ static enum tsr_status decode_patched(struct tsr_engine *engine, struct tsr_cont
 enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
 {
+    const struct tsr_header *const header = tsr_container_header(container);
     if (tsr_container_is_unit(container, frame)) return cut_unit(container, frame, region, out, error);
-    return tsr_container_header(container)->patches.count > 0
-               ? decode_patched(engine, container, frame, region, out, error)
-               : decode_region(engine, container, frame, region, out, error);
+    if (header->linked) return decode_linked(engine, container, frame, region, out, error);
+    return header->patches.count > 0 ? decode_patched(engine, container, frame, region, out, error)
+                                     : decode_region(engine, container, frame, region, NULL, out, error);
 }
 
 /* Bits of a raster, the first of a byte its least significant one, to another; is_swapped: pairs of the first one's

@@ -139,12 +139,16 @@ enum tsr_status tsr_encode_to_writer(struct tsr_engine *engine, struct tsr_sourc
     const struct tsr_encoded wanted = *encoded;
     struct tsr_coding coding = source->header.coding;
     uint64_t longer = 0;
+    if (!is_member && !encoded->independent) TSR_TRY(tsr_settle_links(engine, source, error));
+    const bool linked = source->header.linked;
     TSR_TRY(encode_with(engine, source, &coding, output, is_member, writer, proof, encoded, error));
     /* where what holds the samples is compressed, what other efforts take tells whether to look for another form */
     if (!tsr_has_samples(&source->header) || (!encoded->has_others && tsr_is_spliced(&source->header)) ||
         !tsr_is_sparse(image, image->frames, &coding, tsr_container_payload_bytes(*writer)))
         return TSR_OK;
+    source->header.linked = false; /* at lower efforts */
     TSR_TRY(find_coding(engine, source, *writer, wanted.coder, &coding, &longer, error));
+    source->header.linked = linked && coding.effort == source->header.coding.effort;
     if (coding.effort != source->header.coding.effort) {
         const struct tsr_encoded before = *encoded;
         free(encoded->raster);

@@ -281,7 +281,8 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
 {
     const uint32_t frames = tsr_has_frames(&r->chosen.header) ? r->chosen.header.image.frames : 0;
     const size_t sections = r->end - r->first;
-    const bool is_walked = r->sections.is_walked, may_be_units = tsr_may_have_units(&r->chosen.header),
+    const bool is_walked = r->sections.is_walked,
+               may_be_units = tsr_may_have_units(&r->chosen.header) && !r->chosen.header.linked,
                are_units = tsr_are_units(&r->chosen.header);
     r->units = 0;
     TSR_TRY(check_types(r, r->first, r->end, error));
@@ -295,6 +296,8 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has no base, which its header promises");
     if (r->chosen.header.order.tiles > 0 && r->member_place)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the tiles of a file of a series are not in their order");
+    if (r->chosen.header.linked && r->member_place)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the frames of a file in a series cannot be linked");
     size_t proofs = 0;
     struct found_tiles found = {.frames = frames};
     for (size_t i = r->first; i < r->end; i++) {

@@ -314,6 +314,26 @@ static bool get_order(struct tsr_cursor *c, struct tsr_header *header)
     return order->first > 0 && order->first < order->tiles;
 }
 
+/* ---- Links -------------------------------------------------------------------------------------------------- */
+
+static bool is_linked(const struct tsr_header *header)
+{
+    return header->linked;
+}
+
+static size_t put_links(uint8_t *out, const struct tsr_header *header)
+{
+    (void)out;
+    (void)header;
+    return 0;
+}
+
+static bool get_links(struct tsr_cursor *c, struct tsr_header *header)
+{
+    header->linked = true;
+    return c->size == 0 && tsr_may_be_linked(header);
+}
+
 /* ---- All of them -------------------------------------------------------------------------------------------- */
 
 /* In ascending order of their tags. An item with an odd tag must be known to a reader. put writes the value, and
@@ -332,7 +352,8 @@ static const struct item {
              {11, has_shared_head, put_shared_head, get_shared_head},
              {13, tsr_has_values, put_values, get_values},
              {15, has_base, put_base, get_base},
-             {17, has_order, put_order, get_order}};
+             {17, has_order, put_order, get_order},
+             {19, is_linked, put_links, get_links}};
 enum { ITEMS = sizeof items / sizeof items[0] };
 
 bool tsr_has_items(const struct tsr_header *header)

@@ -166,6 +166,7 @@ enum tsr_status tsr_source_read_frame(struct tsr_source *source, uint32_t frame,
                                       struct tsr_error *error)
 {
     const size_t bytes = tsr_raster_bytes(&source->header.image);
+    frame += source->skipped;
     if (source->rasters && !(source->units && source->units[frame])) {
         memcpy(raster, source->rasters + frame * bytes, bytes);
         return TSR_OK;

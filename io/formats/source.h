@@ -103,6 +103,7 @@ struct tsr_source {
         const uint8_t *bytes;
         size_t size;
     } base;            /* set by the caller, where the header has one: its .tsr */
+    uint32_t skipped;  /* set by the caller: frames before the one that is read as the first; else 0 */
     bool rasters_last; /* set by the caller: rasters stay as they are until tsr_input_hash_read */
 };
 

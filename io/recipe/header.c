@@ -114,6 +114,19 @@ bool tsr_may_have_patches(const struct tsr_header *header)
            (header->image.bits_allocated == 8 || header->image.bits_allocated == 16);
 }
 
+bool tsr_may_be_linked(const struct tsr_header *header)
+{
+    const struct tsr_image *const image = &header->image;
+    return tsr_has_samples(header) && !header->coding.lossy && !header->has_base && header->order.tiles == 0 &&
+           image->frames > 1 &&
+           (image->bits_allocated == 8 || image->bits_allocated == 16) && !image->swapped;
+}
+
+bool tsr_has_references(const struct tsr_header *header)
+{
+    return header->has_base || header->linked;
+}
+
 bool tsr_is_spliced(const struct tsr_header *header)
 {
     return header->recipe == TSR_RECIPE_SPLICE && !tsr_has_values(header);

@@ -74,6 +74,7 @@ struct tsr_header {
     size_t shared_head_size;
     bool has_base;               /* the file begins with its base, to which predictors refer: BASE.md */
     uint64_t base_id;            /* of that base */
+    bool linked;                 /* predictors of a frame may refer to the frame before: BASE.md 5 */
     struct tsr_patches patches;  /* of a file with loss that has a base: what comes back as it was; else none */
     struct tsr_tile_order order; /* of the tiles of all frames */
     uint32_t members;            /* files in a series, whose header has only this, id and restore */
@@ -120,6 +121,11 @@ struct tsr_image tsr_coded_image(const struct tsr_header *header);
 
 /* Whether a file may have patches: prefix, rasters and suffix are the file with loss, or a PNG is written anew. */
 bool tsr_may_have_patches(const struct tsr_header *header);
+
+/* Whether frames of a file may be linked; and whether predictors of a file's frames refer to other samples than the
+ * frame's own: those of a base, or of the frame before. */
+bool tsr_may_be_linked(const struct tsr_header *header);
+bool tsr_has_references(const struct tsr_header *header);
 
 /* Whether prefix, rasters and suffix, one after the other, are the file, with loss and without. */
 bool tsr_is_spliced(const struct tsr_header *header);

@@ -439,7 +439,8 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
     bool any_cavlc = false;
     for (int p = 0; p < tsr_image_planes(image); p++) s->model->plane[p].offset = s->offsets[p];
     for (int c = 0; c < 3; c++) s->model->colours.list[c] = s->lists[c];
-    if (!tsr_get_model_on_base(&reader, &frame, job->base.raster != NULL, s->model)) return false;
+    if (!tsr_get_model_on_base(&reader, &frame, job->base.room != NULL, s->model)) return false;
+    if (s->model->has_base && !job->base.raster) return false;
     fit_tiles(image, &s->model->tile_width, &s->model->tile_height);
     for (int p = 0; p < s->model->planes; p++) {
         struct tsr_plane_model *plane = &s->model->plane[p];

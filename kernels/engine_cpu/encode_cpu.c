@@ -477,7 +477,7 @@ static void encode_frame(struct tsr_pool *pool, const struct tsr_image *image, c
     model->tile_height = cut.tile_height;
     const uint32_t tiles = tsr_tile_count(image, model);
     memset(space.tiles, 0, tiles * sizeof *space.tiles);
-    model->may_have_base = job->base.raster != NULL;
+    model->may_have_base = job->base.room != NULL;
     model->has_base = model->may_have_base && refers;
     space.base = tsr_base_planes(image, job->base.room);
     const bool tries = tsr_tries_drawn(coding);
@@ -513,11 +513,19 @@ static uint64_t coded_bytes(const struct tsr_coded_frame *coded)
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                           struct tsr_encode_job *job, void *workspace)
 {
-    const bool has_base = job->base.raster != NULL;
-    assert(!has_base || !job->take);
+    assert(!job->base.room || !job->take);
+    job->saved = 0;
+    if (job->base.raster && job->only_refers) {
+        encode_frame(pool, image, coding, true, job, workspace);
+        return;
+    }
     encode_frame(pool, image, coding, false, job, workspace);
-    if (!has_base) return;
+    if (!job->base.raster) return;
     const uint64_t alone = coded_bytes(&job->coded);
     encode_frame(pool, image, coding, true, job, workspace);
-    if (alone <= coded_bytes(&job->coded)) encode_frame(pool, image, coding, false, job, workspace);
+    const uint64_t referring = coded_bytes(&job->coded);
+    if (alone <= referring)
+        encode_frame(pool, image, coding, false, job, workspace);
+    else
+        job->saved = alone - referring;
 }

@@ -193,10 +193,32 @@ static struct bytes with_equal_frames(struct bytes file)
     return file;
 }
 
+/* The same file, whose second and third frames become nearly the first one. */
+static struct bytes with_alike_frames(struct bytes file)
+{
+    enum { FRAME = 3 * 51 * 37, FRAMES = 3 };
+    uint8_t *const first = file.data + file.size - 1 - (size_t)FRAMES * FRAME;
+    for (size_t k = 1; k < FRAMES; k++)
+        for (size_t i = 0; i < FRAME; i++) first[k * FRAME + i] = (uint8_t)(first[i] ^ (i % 8 == k));
+    return file;
+}
+
 /* ---- Kinds ------------------------------------------------------------------------------------------------ */
 
-enum form { AS_IT_IS, DEFLATED, BAD_FRAME, FLOAT32, FLOAT32_ORDERED, FLOAT64, INT64, TABLE, EQUAL_FRAMES, SERIES };
-enum tool { NO_TOOL, DRAWN, INTRA, DC_PLANE, EQUAL };
+enum form {
+    AS_IT_IS,
+    DEFLATED,
+    BAD_FRAME,
+    FLOAT32,
+    FLOAT32_ORDERED,
+    FLOAT64,
+    INT64,
+    TABLE,
+    EQUAL_FRAMES,
+    LINKED_FRAMES,
+    SERIES
+};
+enum tool { NO_TOOL, DRAWN, INTRA, DC_PLANE, EQUAL, LINKED };
 
 struct kind {
     const char *name, *original[2];
@@ -211,6 +233,7 @@ static const struct need {
 } needs[] = {{"drawn", "predict", DRAWN},
              {"drawn_rgb", "predict", DRAWN},
              {"equal_frames", "", EQUAL},
+             {"linked", "predict rans", LINKED},
              {"blend", "predict", DRAWN},
              {"predicted", "lossy transform", INTRA},
              {"dc_plane", "lossy transform", DC_PLANE},
@@ -244,6 +267,7 @@ static const struct kind kinds[] = {
     {"int64", {"pnm/texture_200.pgm", NULL}, INT64, false},
     {"table", {"dicom/forms/explicit_little.dcm", NULL}, TABLE, false},
     {"equal_frames", {"dicom/samples/rgb_frames.dcm", NULL}, EQUAL_FRAMES, false},
+    {"linked", {"dicom/samples/rgb_frames.dcm", NULL}, LINKED_FRAMES, false}, /* BASE.md 5 */
     {"drawn", {"pnm/extremes_8bit.pgm", "pnm/extremes_16bit.pgm"}, AS_IT_IS, false},
     {"drawn_rgb", {"pnm/extremes_rgb.ppm", "pnm/screen_8bit.ppm"}, AS_IT_IS, false},
     {"blend", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, false},
@@ -291,6 +315,7 @@ static struct bytes make_original(const struct kind *kind, int which, const char
     if (kind->form == INT64) return as_values(file, 1024, 8, put_long);
     if (kind->form == TABLE) return with_table(file);
     if (kind->form == EQUAL_FRAMES) return with_equal_frames(file);
+    if (kind->form == LINKED_FRAMES) return with_alike_frames(file);
     return file;
 }
 
@@ -336,6 +361,7 @@ static struct tsr_compress_options options_of(const struct kind *kind, const str
         if (!is_transform) options.max_error = 8;
     }
     if (need_of(kind).tool == INTRA) options.effort = 8;
+    if (need_of(kind).tool == LINKED) options.effort = 9;
     if (strcmp(kind->name, "blend") == 0) options.effort = 9; /* tries small frames as drawn ones */
     if (need_of(kind).tool == DC_PLANE) options.qp_eighths = 34 * TSR_QP_UNIT;
     return options;
@@ -360,7 +386,8 @@ static bool has_tool(const struct seed *seed, enum tool tool)
         (void)ref_varint(&body);
         if (!ref_frame_begin(&frame, &file.header, body.data + body.at, ref_left(&body))) break;
     }
-    for (unsigned p = 0; p < frame.planes; p++) {
+    found = tool == LINKED && is_open && file.header.linked;
+    for (unsigned p = 0; p < frame.planes && tool != LINKED; p++) {
         const struct ref_plane_model *plane = &frame.plane[p];
         found |= tool == INTRA      ? plane->intra
                  : tool == DC_PLANE ? plane->dc_plane

@@ -92,6 +92,7 @@ struct ref_header { /* 3.1 */
     unsigned shared_head_size;
     bool has_base;      /* 3.9, item 15 */
     uint64_t base_id;   /* BASE.md 1 */
+    bool linked;        /* 3.9, item 19 */
     struct {            /* BASE.md 4 */
         unsigned count; /* of patches; 0: it has none */
         uint32_t left, top, width, height, across, down;

@@ -218,6 +218,14 @@ static bool read_base(struct ref_header *h, const struct ref_bytes *value)
     return ref_has_frames(h) && !ref_are_units(h) && h->exact && h->values.form == 0;
 }
 
+/* BASE.md 5: frames may refer to the frame before. */
+static bool read_linked(struct ref_header *h, const struct ref_bytes *value)
+{
+    h->linked = true;
+    return value->size == 0 && ref_has_frames(h) && !ref_are_units(h) && h->frames >= 2 && !h->lossy && !h->has_base &&
+           h->order.tiles == 0 && !h->swapped && (h->allocated == 8 || h->allocated == 16);
+}
+
 /* 3.9. The items end with the header. */
 static bool read_items(struct ref_header *h, struct ref_bytes *b)
 {
@@ -230,13 +238,13 @@ static bool read_items(struct ref_header *h, struct ref_bytes *b)
         if (b->bad) return ref_fail("an item is too long");
         if ((int)tag <= before) return ref_fail("items are not in order");
         before = (int)tag;
-        if (tag % 2 != 0 && tag != 7 && tag != 9 && tag != 11 && tag != 13 && tag != 15 && tag != 17)
+        if (tag % 2 != 0 && tag != 7 && tag != 9 && tag != 11 && tag != 13 && tag != 15 && tag != 17 && tag != 19)
             return ref_fail("an item of tag %u is unknown", tag);
         if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159) || (tag == 6 && !is_range(h, &value)) ||
             (tag == 7 && !read_kept(h, &value)) || (tag == 8 && !read_weight(h, &value)) ||
             (tag == 9 && !read_windows(h, &value)) || (tag == 11 && !read_shared_head(h, &value)) ||
             (tag == 13 && !ref_read_values(h, &value)) || (tag == 15 && !read_base(h, &value)) ||
-            (tag == 17 && !ref_read_order(h, value)))
+            (tag == 17 && !ref_read_order(h, value)) || (tag == 19 && !read_linked(h, &value)))
             return ref_fail("an item of the header is corrupt");
     }
     return true;

@@ -113,6 +113,7 @@ struct progress {
     uint8_t *raster, *hashes;
     uint8_t *keep;                 /* BASE.md 2: of a base, room for the rasters of all frames; else null */
     const uint8_t *base;           /* the base rasters of all frames; null: there is no base */
+    uint8_t *links;                /* BASE.md 5: of all frames; null: they are not linked */
     struct ref_header coded_image; /* BASE.md 4: of what frames code, */
     uint8_t *patches;              /* whose raster has room here */
     const size_t *order;           /* ORDER.md: of the sections */
@@ -139,9 +140,22 @@ static bool leave_frame(const struct ref_part *part, struct ref_output *out, str
     return true;
 }
 
+/* BASE.md 5: a frame whose model was read. */
+static bool count_links(struct progress *at, uint32_t number)
+{
+    if (!at->links) return true;
+    at->links[number] = 0;
+    if (!at->frame.refers) return true;
+    if (number == 0 || at->links[number - 1] == 7)
+        return ref_fail("frame %u refers to the frame before, and may not", number);
+    at->links[number] = at->links[number - 1] + 1;
+    return true;
+}
+
 /* ENCAPSULATED.md: a frame that is a unit. b: its body. */
 static bool decode_unit(const struct ref_header *h, struct ref_bytes *b, struct ref_output *out, struct progress *at)
 {
+    if (h->linked) return ref_fail("there is a unit in a linked file");
     if (h->restore != REF_ENCAPSULATED) return ref_fail("there is a unit in a file that is not encapsulated");
     if (ref_varint(b) != at->frames || b->bad) return ref_fail("a unit is out of order");
     at->frames++;
@@ -187,12 +201,14 @@ static bool repeat_frame(const struct ref_part *part, size_t section, uint32_t n
     again.coded_image = at->coded_image;
     again.order = at->order;
     again.patches = at->patches;
+    again.links = at->links;
     if (at->keep) again.keep = at->keep + (size_t)at->coded * ref_raster_size(&part->header);
     again.hashes = at->hashes + (size_t)at->coded * 16;
     if (!decode_section(part, at->order[section++], out, &again)) return false;
     for (; section < part->end - part->first && part->file->sections[at->order[section]].type == 'T'; section++)
         if (!decode_section(part, at->order[section], out, &again)) return false;
     if (!leave_frame(part, out, &again)) return false;
+    if (at->links) at->links[at->frames] = at->links[number];
     at->frames++;
     at->coded++;
     return true;
@@ -240,7 +256,7 @@ static bool decode_section(const struct ref_part *part, size_t i, struct ref_out
         at->in_frame = true;
         at->frame_mark = ref_mark();
         if (!read_model(part, i, &b) || !ref_frame_begin(&at->frame, &at->coded_image, b.data + b.at, ref_left(&b)) ||
-            !check_loss(&at->frame, &at->coded_image))
+            !check_loss(&at->frame, &at->coded_image) || !count_links(at, at->frames - 1))
             return false;
         if (base && h->patches.count > 0) {
             ref_take_patches(h, base, at->patches);
@@ -328,6 +344,7 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
     struct progress at = {.frames = 0, .keep = keep, .coded_image = ref_coded_header(h)};
     if (h->patches.count > 0) at.patches = ref_alloc(ref_raster_size(&at.coded_image), 1);
     if (h->has_base && !decode_base(part, &at.base)) return false;
+    if (h->linked && part->name) return ref_fail("a member of a series is linked");
     for (size_t i = part->first; i < part->end; i++) {
         unsigned type = part->file->sections[i].type;
         at.of_frames += type == 'F' || type == 'G' || type == 'U';
@@ -338,6 +355,12 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
         at.of_frames += (uint32_t)ref_equal_frames((struct ref_bytes){.data = b.data + b.at, .size = ref_left(&b)});
     }
     if (at.of_frames != (has_image ? h->frames : 0)) return ref_fail("the number of frames is wrong");
+    if (h->linked) { /* BASE.md 5: of a frame that is the raster of the frame before */
+        uint8_t *rasters = ref_alloc(ref_raster_size(h), (size_t)h->frames + 1);
+        at.base = rasters;
+        at.keep = rasters + ref_raster_size(h);
+        at.links = ref_alloc(h->frames, 1);
+    }
     at.hashes = ref_alloc(at.of_frames, 16);
     at.raster = ref_alloc(has_image ? ref_raster_size(h) : 0, 1);
     struct ref_piece prefix, suffix;

@@ -198,7 +198,7 @@ bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *h, const 
     frame->tile_width = (uint32_t)width;
     frame->tile_height = (uint32_t)height;
     frame->tile_count = (uint32_t)(((h->columns + width - 1) / width) * ((h->rows + height - 1) / height));
-    if (h->has_base) frame->refers = ref_u(&b, 1); /* BASE.md 2 */
+    if (h->has_base || h->linked) frame->refers = ref_u(&b, 1); /* BASE.md 2, 5 */
     if (h->components >= 3) frame->colour = ref_u(&b, 2);
     bool spare_bits = h->stored < h->allocated;
     if (h->allocated <= 16 && spare_bits) frame->extends_sign = ref_u(&b, 1);

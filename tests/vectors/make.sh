@@ -10,6 +10,8 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/set/streams" "$work/set/made"
 python3 lists.py >"$work/set/made/lists.dcm"
 python3 equal.py >"$work/set/y4m/equal.y4m"
+python3 linked.py 1 >"$work/set/nifti/linked_grey.nii"
+python3 linked.py 3 >"$work/set/nifti/linked_rgb.nii"
 "$build/bin/tsr_streams" "$work/set/streams" 240 1 # encapsulated DICOM files
 "$build/bin/tessera" compress -q -o "$work/mr_small.tsr" "$work/set/dicom/mr/small_05.dcm" # and one of JPEG 2000
 "$build/bin/tessera" export -q --to j2k -o "$work/set/streams/mr_small.j2k.dcm" "$work/mr_small.tsr"

@@ -73,6 +73,8 @@ static bool *flag_of(int code, struct options *o)
         return &o->coding.compress.allow_lossy;
     case LONG_SAMPLES_ONLY:
         return &o->coding.compress.samples_only;
+    case LONG_INDEPENDENT:
+        return &o->coding.compress.independent;
     case LONG_LOSSLESS_REST:
         return &o->coding.compress.lossless_rest;
     case LONG_BASE:

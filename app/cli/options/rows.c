@@ -85,6 +85,8 @@ static const struct option_row table[] = {
      "tiles of N x N samples (64, 128, 192, 256), so that damage costs fewer; default: 65536 samples, with --first 256 "
      "x "
      "256"},
+    {LONG_INDEPENDENT, "independent", NULL, ON_COMPRESS,
+     "each frame can be read alone; else -9 predicts frames from the one before, where that makes files smaller"},
 
     {0, NULL, NULL, 0, "Loss"},
     {LONG_QUALITY, "quality", "diagnostic|visually-lossless|web", ON_COMPRESS | OFTEN,

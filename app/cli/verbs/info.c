@@ -215,6 +215,10 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
         print_windows(info);
         printf("  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
                8.0 * (double)info->payload_bytes / count);
+        if (info->linked)
+            printf(
+                "  linked     frames are predicted from the one before: reading one decodes up to 8, damage to one may "
+                "cost 7 more\n");
         if (info->base_bytes > 0) print_base(info);
         if (exact) print_exact(&info->exact, exact);
         if (info->tiles > 0)
@@ -264,6 +268,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
     cJSON_AddNumberToObject(o, "sections", (double)info->sections);
     if (info->encrypted) cJSON_AddBoolToObject(o, "encrypted", true);
     if (info->units > 0) cJSON_AddNumberToObject(o, "units", info->units);
+    if (info->linked) cJSON_AddBoolToObject(o, "linked", true);
     if (!info->has_image) {
         add_text(o, "reason", info->reason);
     } else {

@@ -22,6 +22,18 @@ uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding 
     return most > 1 ? most : 0;
 }
 
+uint32_t tsr_frames_alike(struct tsr_coding *coding, uint32_t frame, uint32_t count)
+{
+    const uint32_t at = coding->coarser_frame;
+    if (coding->coarser_by == 0) return count;
+    const bool is_mixed = frame == at && coding->coarser_from > 0;
+    coding->coarser_frame = 0;
+    if (is_mixed) return 1;
+    if (frame >= at) coding->qp_eighths += (int32_t)coding->coarser_by;
+    coding->coarser_by = coding->coarser_from = 0;
+    return frame < at && at - frame < count ? at - frame : count;
+}
+
 struct tsr_image tsr_stack(const struct tsr_image *image, uint32_t count)
 {
     struct tsr_image stack = *image;

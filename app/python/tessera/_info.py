@@ -90,6 +90,7 @@ class Info:
     `encrypted`: the .tsr is, and was opened with its key.
     `exact`: what of a lossy file comes back as it was (`Reader.exact`); None: nothing in particular. `first_tiles`: of the
     `tiles` of each frame that come first (`Options.first`); both 0: none do.
+    `linked`: frames may be predicted from the frame before (`Options.independent`).
     """
 
     kind: str
@@ -123,6 +124,7 @@ class Info:
     tiles: int
     first_tiles: int
     encrypted: bool
+    linked: bool
 
 
 def info_from_native(info: _native.tsr_info) -> Info:
@@ -158,4 +160,5 @@ def info_from_native(info: _native.tsr_info) -> Info:
         tiles=info.tiles,
         first_tiles=info.first_tiles,
         encrypted=info.encrypted,
+        linked=info.linked,
     )

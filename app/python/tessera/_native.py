@@ -129,7 +129,8 @@ class tsr_compress_options(Structure):
         ("within_ratio", c_bool),
         ("lossless_rest", c_bool),
         ("tile_side", c_uint16),
-        ("reserved", c_uint8 * 4),
+        ("independent", c_bool),
+        ("reserved", c_uint8 * 3),
         ("tune", c_int),
         ("ssim_ten_thousandths", c_uint32),
         ("roi", POINTER(tsr_roi)),
@@ -330,6 +331,7 @@ class tsr_info(Structure):
         ("exact", tsr_exact),
         ("tiles", c_uint32),
         ("first_tiles", c_uint32),
+        ("linked", c_bool),
     ]
 
 

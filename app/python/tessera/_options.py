@@ -43,6 +43,7 @@ class OptionFields(TypedDict, total=False):
     least_psnr: float | None
     within_ratio: bool
     lossless_rest: bool
+    independent: bool
     roi: Roi | None
     first: Roi | None
     tile_side: int
@@ -94,6 +95,9 @@ class Options:
     lossless_rest : bool
         Lossy: what this gives is the base of a .tsr whose original comes back byte for byte. ``open(data, level="base")``
         reads the base alone. An image that is never coded with loss has no base.
+    independent : bool
+        Each frame is read alone. Else, without loss at effort 9, a frame may be predicted from the frame before
+        (`Info.linked`): reading one then decodes up to 8.
     roi : (column, row, columns, rows), array of rows and columns, "auto", or a sequence of these, optional
         Lossy, but not with ratio or size: these samples come back as they were, in all frames, with those around them
         that `Reader.exact` tells. Of an array those count that are not 0; auto is the body. What this gives without it
@@ -132,6 +136,7 @@ class Options:
     least_psnr: float | None = None
     within_ratio: bool = False
     lossless_rest: bool = False
+    independent: bool = False
     roi: Roi | None = None
     first: Roi | None = None
     tile_side: int = 0
@@ -188,6 +193,7 @@ class Options:
         options.range = integer("range", self.range, 0, 2**24 - 1)
         options.within_ratio = self.within_ratio
         options.lossless_rest = self.lossless_rest
+        options.independent = self.independent
         if self.roi is not None:
             roi = roi_to_native(self.roi)
             options.roi = ctypes.pointer(roi)
