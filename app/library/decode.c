@@ -297,6 +297,7 @@ static enum tsr_status decode_linked(struct decoding *d, uint32_t first, uint32_
     const double start = tsr_seconds();
     if (tsr_container_frame_number(d->reader, first) != first) {
         *count = 1;
+        free_space(d);
         d->jobs[0] = (struct tsr_decode_job){.raster = d->rasters, .engine = d->engine->ops->name};
         return tsr_decode_frame_of(d->engine, d->reader, first, d->rasters, error);
     }

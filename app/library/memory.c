@@ -54,17 +54,27 @@ static uint64_t base_frame(const struct tsr_header *header)
     return header->has_base ? tsr_raster_bytes(&header->image) + (uint64_t)tsr_base_room(&coded) + patches + 128 : 0;
 }
 
-/* Of a batch of linked frames, besides their rasters: that of the frame before, and room for planes. A frame that is
- * equal to an earlier one is decoded with those that it is linked to, two rasters at a time. */
-static uint64_t links_memory(const struct tsr_engine *engine, const struct tsr_header *header, uint32_t batch)
+/* Of a batch of linked frames, besides their rasters: that of the frame before, and room for planes. */
+static uint64_t links_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t batch)
+{
+    const struct tsr_engine_ops *const ops = engine->ops;
+    return ops->workspace_bytes(batch * (uint64_t)tsr_link_bytes(image)) +
+           ops->workspace_bytes(tsr_raster_bytes(image));
+}
+
+/* A linked frame that is equal to an earlier one is decoded with those that it is linked to, two rasters at a time, in
+ * place of a batch: what that takes more. */
+static uint64_t equal_memory(const struct tsr_header *header)
 {
     static const struct tsr_kept_ranges none = {0};
     const struct tsr_image *const image = &header->image;
-    const struct tsr_engine_ops *const ops = engine->ops;
-    const uint64_t raster = tsr_raster_bytes(image);
-    return ops->workspace_bytes(batch * (uint64_t)tsr_link_bytes(image)) + ops->workspace_bytes(raster) +
-           tsr_frame_bound(image, &none) + 2 * raster + tsr_link_bytes(image) +
-           ops->workspace_bytes(ops->decode_bound(engine, image, (uint32_t)tsr_most_tiles(image), 1));
+    return header->linked ? tsr_frame_bound(image, &none) + 2 * tsr_raster_bytes(image) + tsr_link_bytes(image) : 0;
+}
+
+/* Frames of a batch that are decoded at once: linked ones mostly wait for others. */
+static uint32_t frames_at_once(const struct tsr_header *header, uint32_t batch)
+{
+    return header->linked ? (batch + TSR_LINKS_LIMIT) / (TSR_LINKS_LIMIT + 1) : batch;
 }
 
 /* Of a batch of frames with a base. One frame of the base is decoded at a time, which may have masks. */
@@ -76,7 +86,7 @@ static uint64_t base_memory(const struct tsr_engine *engine, const struct tsr_he
     const struct tsr_engine_ops *const ops = engine->ops;
     const uint64_t raster = tsr_raster_bytes(image), room = tsr_base_room(&coded),
                    patches = header->patches.count > 0 ? tsr_raster_bytes(&coded) + 64 : 0;
-    if (header->linked) return links_memory(engine, header, batch);
+    if (header->linked) return links_memory(engine, image, batch);
     if (!header->has_base) return 0;
     return ops->workspace_bytes(batch * (raster + 64)) + ops->workspace_bytes(batch * room) +
            2 * ops->workspace_bytes(batch * patches) + tsr_frame_bound(image, &none) + 2 * raster +
@@ -182,17 +192,18 @@ struct batch_memory {
     uint64_t space; /* until they are rasters */
 };
 
-/* Of a batch of frames that have at most so many tiles each. sections: bytes of all of them in the file. */
+/* Of a batch of frames that have at most so many tiles each, so many of which are decoded at once. sections: bytes of
+ * all of them in the file. */
 static struct batch_memory batch_memory(const struct tsr_engine *engine, const struct tsr_image *image,
                                         const struct tsr_kept_ranges *kept, uint32_t tiles, uint32_t batch,
-                                        uint64_t sections)
+                                        uint32_t at_once, uint64_t sections)
 {
     const struct tsr_engine_ops *const ops = engine->ops;
     return (struct batch_memory){
         .rasters = ops->workspace_bytes(batch * (uint64_t)tsr_raster_bytes(image)) +
                    batch * (sizeof(struct tsr_decode_job) + sizeof(uint32_t)),
         .space = ops->workspace_bytes(sections) +
-                 ops->workspace_bytes(tsr_kept_decode_bound(engine, image, kept, tiles, batch)) +
+                 ops->workspace_bytes(tsr_kept_decode_bound(engine, image, kept, tiles, at_once)) +
                  batch * ((tiles + (uint64_t)1) * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment))),
     };
 }
@@ -234,7 +245,7 @@ uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_co
     engine = engine_for(engine, header);
     const uint32_t tiles = hardest_tiles(engine, reader),
                    batch = decoding_batch(engine, header, kept, tiles, tsr_container_memory(reader));
-    *space = tsr_kept_decode_bound(engine, &coded, kept, tiles, batch);
+    *space = tsr_kept_decode_bound(engine, &coded, kept, tiles, frames_at_once(header, batch));
     return batch;
 }
 
@@ -280,10 +291,10 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
     if (!tsr_has_frames(header) || tsr_are_units(header)) return own + restoring->held + restoring->work + units;
     engine = engine_for(engine, header);
     const uint32_t tiles = hardest_tiles(engine, reader), batch = decoding_batch(engine, header, kept, tiles, own);
-    const struct batch_memory frames =
-        batch_memory(engine, &coded, kept, tiles, batch, batch_sections(reader, image->frames, batch));
-    return own + units + base_memory(engine, header, batch) + index_memory(image, tsr_container_base(reader).size) +
-           both(image, &frames, restoring);
+    const struct batch_memory frames = batch_memory(engine, &coded, kept, tiles, batch, frames_at_once(header, batch),
+                                                    batch_sections(reader, image->frames, batch));
+    return own + units + equal_memory(header) + base_memory(engine, header, batch) +
+           index_memory(image, tsr_container_base(reader).size) + both(image, &frames, restoring);
 }
 
 uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size)
@@ -314,8 +325,9 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
     };
     const struct tsr_restoring restoring = tsr_restoring_memory(&made, &foreseen);
     if (tsr_are_units(header)) return own + restoring.held + unit_memory(header, need);
-    const struct batch_memory frames = batch_memory(engine, &coded, kept, tiles, batch, sections);
-    const uint64_t bytes = own + both(image, &frames, &restoring) + unit_memory(header, need);
+    const struct batch_memory frames =
+        batch_memory(engine, &coded, kept, tiles, batch, frames_at_once(header, batch), sections);
+    const uint64_t bytes = own + equal_memory(header) + both(image, &frames, &restoring) + unit_memory(header, need);
     if (!tsr_has_own_writer(&made)) return bytes + base_memory(engine, header, batch) + (header->has_base ? own : 0);
     const uint64_t limit = need->blob + raster + raster / 32; /* of the PNG, which is in memory then */
     return tsr_max_u64(bytes + limit, tsr_png_again_memory(&made, limit));
