@@ -164,6 +164,19 @@ static void add_video(cJSON *o, const struct tsr_info *info)
     cJSON_AddStringToObject(video, "chroma", info->video_chroma == 420 ? "4:2:0" : "4:2:2");
 }
 
+/* Which frames and tiles depend on others, are exact, or come first. */
+static void print_parts(const struct tsr_info *info, const struct tsr_region *exact)
+{
+    if (info->linked)
+        printf("  linked     frames are predicted from the one before: reading one decodes up to 8, damage to one may "
+               "cost 7 more\n");
+    if (info->base_bytes > 0) print_base(info);
+    if (exact) print_exact(&info->exact, exact);
+    if (info->tiles > 0)
+        printf("  order      %u of the %u tiles of each frame come before all others\n", info->first_tiles,
+               info->tiles);
+}
+
 /* coded: encapsulated_word. */
 static void print_text(const char *name, const char *coded, const struct tsr_info *info, const struct tsr_region *exact)
 {
@@ -215,15 +228,7 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
         print_windows(info);
         printf("  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
                8.0 * (double)info->payload_bytes / count);
-        if (info->linked)
-            printf(
-                "  linked     frames are predicted from the one before: reading one decodes up to 8, damage to one may "
-                "cost 7 more\n");
-        if (info->base_bytes > 0) print_base(info);
-        if (exact) print_exact(&info->exact, exact);
-        if (info->tiles > 0)
-            printf("  order      %u of the %u tiles of each frame come before all others\n", info->first_tiles,
-                   info->tiles);
+        print_parts(info, exact);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
     }
     print_damage(info);

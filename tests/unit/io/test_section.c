@@ -252,7 +252,7 @@ TEST(items)
         {"two of falling tags", {12, 1, 'a', 10, 2, 'b', 'c'}, 7, TSR_ERROR_CORRUPT},
         {"two of the same", {10, 1, 'a', 10, 1, 'a'}, 6, TSR_ERROR_CORRUPT},
         {"one that must be known", {1, 1, 'a'}, 3, TSR_ERROR_VERSION},
-        {"such a one behind another", {10, 1, 'a', 19, 0}, 5, TSR_ERROR_VERSION},
+        {"such a one behind another", {10, 1, 'a', 21, 0}, 5, TSR_ERROR_VERSION},
         {"links with a byte", {19, 1, 0}, 3, TSR_ERROR_CORRUPT},
         {"a base of a byte", {15, 1, 0}, 3, TSR_ERROR_CORRUPT},
         {"an order of all tiles", {17, 3, 4, 0, 4}, 5, TSR_ERROR_CORRUPT},
