@@ -295,10 +295,15 @@ static enum tsr_status sort_batch(struct decoding *d, uint32_t first, uint32_t *
 static enum tsr_status decode_linked(struct decoding *d, uint32_t first, uint32_t *count, struct tsr_error *error)
 {
     const double start = tsr_seconds();
-    if (tsr_container_frame_number(d->reader, first) != first) {
+    const uint32_t number = tsr_container_frame_number(d->reader, first);
+    if (number != first) {
         *count = 1;
-        free_space(d);
         d->jobs[0] = (struct tsr_decode_job){.raster = d->rasters, .engine = d->engine->ops->name};
+        if (tsr_container_frame_number(d->reader, first - 1) == number) { /* as the frame before */
+            memcpy(d->rasters, tsr_link(d->links, 0, true).raster, tsr_raster_bytes(&d->coded));
+            return TSR_OK;
+        }
+        free_space(d);
         return tsr_decode_frame_of(d->engine, d->reader, first, d->rasters, error);
     }
     TSR_TRY(sort_batch(d, first, count, error));

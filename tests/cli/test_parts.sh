@@ -110,6 +110,11 @@ cp a.pgm.tsr y.salvaged.mask.pgm && cp a.pgm.tsr y.tsr
 run 75 "$TESSERA" decompress -qf --salvage y.tsr y.salvaged.mask.pgm -o .
 cmp a.pgm.tsr y.salvaged.mask.pgm || bad "a mask takes the place of an input"
 rm -f m.* y.*
+# A mask that is a symbolic link is written through it, as the picture is.
+echo other >other && ln -s other l.mask.pgm && ln -s third l.npy && echo third >third
+run 76 "$TESSERA" decompress -qf --salvage a.pgm.tsr -o l.npy
+[ -h l.mask.pgm ] && cmp l.mask.pgm a.pgm.salvaged.mask.pgm || bad "a mask that is a link: $(ls -l l.*)"
+[ -h l.npy ] && cmp l.npy a.pgm.salvaged.npy || bad "a picture that is a link: $(ls -l l.*)"
 # A hole of zeros, as of a copy of a bad disk, in a file without its end.
 run 0 "$TESSERA" compress -qf "$DATA/pnm/landscape_8bit.ppm" -o two.tsr
 { head -c 3000 two.tsr && head -c 20000000 /dev/zero && tail -c +3001 two.tsr | head -c -60; } >hole.tsr

@@ -38,6 +38,22 @@ class TestRoi(Case):
         self.assertGreaterEqual(reader.info.base_psnr_db, 40)
         self.assertLessEqual(reader.info.max_error, reader.info.base_max_error)
 
+    def test_tiles_and_links(self) -> None:
+        rows, columns = np.mgrid[0:200, 0:240]
+        noise = np.random.default_rng(7).integers(0, 8, (9, 200, 240))
+        stack = (rows * columns // 7 % 251 * 16 + np.random.default_rng(8).integers(0, 900, (200, 240)) + noise).astype(np.uint16)
+        for options, linked, tiles in (
+            ({}, True, 0),
+            ({"independent": True}, False, 0),
+            ({"tile_side": 64}, True, 0),
+            ({"tile_side": 64, "first": (0, 0, 20, 1)}, False, 1),
+        ):
+            with self.subTest(options=options), tessera.open(tessera.compress(stack, effort=9, **options)) as reader:
+                self.assertEqual((reader.info.linked, reader.info.first_tiles), (linked, tiles))
+                self.assertTrue(np.array_equal(reader[5], stack[5]))
+                self.assertTrue(np.array_equal(reader[:], stack))
+                self.assertTrue(np.array_equal(reader[3, 50:70, 30:200], stack[3, 50:70, 30:200]))
+
     def test_rectangles(self) -> None:
         wanted = np.zeros(self.scan.shape[1:], bool)
         wanted[30:60, 20:70] = True

@@ -1,4 +1,5 @@
 /* What is left of a damaged file: the samples of the units whose checks hold. */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -213,6 +214,14 @@ static enum tsr_status put_frames(struct salvage *s, struct tsr_picture_file *pi
     return TSR_OK;
 }
 
+/* Removes a file, of a symbolic link what it leads to: that is what is written anew. */
+static void remove_old(const char *path)
+{
+    char *const real = realpath(path, NULL);
+    if (real) unlink(real);
+    free(real);
+}
+
 /* Writes both files, and gives them their names if anything is held. */
 static enum tsr_status write_files(struct salvage *s, const struct tsr_input *input)
 {
@@ -240,7 +249,7 @@ static enum tsr_status write_files(struct salvage *s, const struct tsr_input *in
     if (status == TSR_OK) status = tsr_picture_end(&mask, call->engine, &of_the_mask, error);
     /* An old mask goes first: no picture ever stands beside the mask of another one. */
     if (status == TSR_OK && s->sinks.mask->medium == TSR_MEDIUM_PATH && s->sinks.mask->overwrite)
-        unlink(s->sinks.mask->path);
+        remove_old(s->sinks.mask->path);
     if (status == TSR_OK) status = tsr_deliver_file(call->sink, picture.output, call->report, error);
     if (status == TSR_OK) status = tsr_deliver_file(s->sinks.mask, mask.output, &of_the_mask, error);
     tsr_picture_close(&picture);

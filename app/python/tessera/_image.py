@@ -58,7 +58,7 @@ def _kind(image: Image | _native.tsr_image) -> str:
 
 
 def from_native(image: _native.tsr_image) -> Image:
-    return Image(*(getattr(image, field[0]) for field in image._fields_ if field[0] != "reserved"))
+    return Image(*(getattr(image, field[0]) for field in image._fields_ if field[0] not in ("tile_side", "reserved")))
 
 
 def is_of_one_frame(image: _native.tsr_image) -> bool:
