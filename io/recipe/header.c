@@ -118,8 +118,7 @@ bool tsr_may_be_linked(const struct tsr_header *header)
 {
     const struct tsr_image *const image = &header->image;
     return tsr_has_samples(header) && !header->coding.lossy && !header->has_base && header->order.tiles == 0 &&
-           image->frames > 1 &&
-           (image->bits_allocated == 8 || image->bits_allocated == 16) && !image->swapped;
+           image->frames > 1 && (image->bits_allocated == 8 || image->bits_allocated == 16) && !image->swapped;
 }
 
 bool tsr_has_references(const struct tsr_header *header)
