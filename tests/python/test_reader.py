@@ -59,7 +59,7 @@ class ReaderTest(Case):
                 image = reader.image
                 if image.bits_allocated >= 32:
                     continue
-                names = [field[0] for field in _native.tsr_image._fields_ if field[0] != "reserved"]
+                names = [field[0] for field in _native.tsr_image._fields_ if hasattr(image, field[0])]
                 native = _native.tsr_image(**{name: getattr(image, name) for name in names})
                 raster = np.empty(_native.library.tsr_frame_bits(ctypes.byref(native)) // 8 + 1, np.uint8)
                 reader._call(_native.library.tsr_read_frame, 0, raster.ctypes.data, raster.size, 0)
@@ -80,7 +80,8 @@ class ReaderTest(Case):
                 image = reader.image
                 if image.bits_allocated != 32 or image.frames != 1:
                     continue
-                words = np.dtype(f"{'>' if image.big_endian else '<'}{'i' if image.is_signed else 'u'}4")
+                kind = "f" if image.is_float else "i" if image.is_signed else "u"
+                words = np.dtype(f"{'>' if image.big_endian else '<'}{kind}4")
                 count = reader[0].size
                 start = len(reader.header.bytes)
                 np.testing.assert_array_equal(
