@@ -1072,7 +1072,9 @@ TEST(tables_of_counts)
         struct tsr_predict_batch p;
         memset(&p, 0, sizeof p);
         p.b.shape.planes = COUNT_KINDS + (many ? 8 * (uint32_t)processors : 0);
+        p.b.shape.components = 1;
         p.b.shape.values = 1 << 16;
+        p.huffman = true;
         p.b.shape.plane_samples = wide ? 1 << 28 : 1 << 18;
         p.cells = (uint32_t)(by[0] * by[1]);
         const size_t special = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET;
