@@ -285,6 +285,12 @@ enum tsr_status refuse_option(enum verb verb, bool lacks_value, char *const *nex
     return is_word ? say_meant(verb, name, length) : say_meant(verb, &letter, 1);
 }
 
+enum tsr_status refuse_second(enum verb verb, int code)
+{
+    fprintf(stderr, "tessera: --%s is given twice: give it once\n", row_of(verb, code)->name);
+    return TSR_ERROR_USAGE;
+}
+
 /* ---- Words that mean something else ------------------------------------------------------------------------- */
 
 /* "-q", "--quiet", or letters without values with q at their end. */

@@ -12,6 +12,9 @@ enum tsr_status refuse_verb(const char *word);
  * at next. */
 enum tsr_status refuse_option(enum verb verb, bool lacks_value, char *const *next);
 
+/* An option with a name that is given again: what the first one names would be left out. */
+enum tsr_status refuse_second(enum verb verb, int code);
+
 /* Words that getopt_long() would take, and that mean something else: "-10", "-q90", "-q 90". TSR_OK: there are none. */
 enum tsr_status check_words(int argc, char **argv);
 

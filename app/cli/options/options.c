@@ -124,19 +124,6 @@ static const char **name_of(int code, struct options *o)
     }
 }
 
-/* A name of which there is one: a second would take the first one's place, and what that names would be left out. */
-static enum tsr_status take_name(int code, const char **name)
-{
-    char given[40] = "";
-    int count;
-    const struct option_row *const rows = option_rows(&count);
-    for (const struct option_row *row = rows; row < rows + count; row++)
-        if (row->code == code) snprintf(given, sizeof given, "--%s", row->name);
-    if (*name) return usage("%s is given twice: give it once", given);
-    *name = optarg;
-    return TSR_OK;
-}
-
 static enum tsr_status take_bytes(const char *text, const char *sentence, uint64_t *bytes)
 {
     return parse_bytes(text, bytes) ? TSR_OK : usage(sentence, text);
@@ -186,8 +173,9 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
     bool *const flag = flag_of(code, o);
     const char **const name = name_of(code, o);
     if (flag) *flag = true;
-    if (name) return take_name(code, name);
-    if (flag) return TSR_OK;
+    if (name && *name) return refuse_second(o->verb, code);
+    if (name) *name = optarg;
+    if (flag || name) return TSR_OK;
     switch (code) {
     case 'q':
     case 'v':
