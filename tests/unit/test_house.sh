@@ -5,7 +5,7 @@
 set -u
 cd "$1" || exit 2
 problems=$(mktemp) || exit 2
-trap 'rm -f "$problems" "$problems.long" "$problems.excused"' EXIT
+trap 'rm -f "$problems" "$problems.long" "$problems.excused" "$problems.pages"' EXIT
 sources='( -name *.c -o -name *.h -o -name *.cc -o -name *.cu -o -name *.cuh )'
 
 # At most 30 source files a folder.
@@ -80,16 +80,33 @@ while read -r excused; do
     echo "CONTRIBUTING.md: no file of $excused is long, and it is listed" >>"$problems"
 done <"$problems.excused"
 
-# Pages: at most 110 columns except in tables, README (150) and FORMAT.md (1700) not longer, and links lead to existing files.
+# Pages: at most 110 columns except in tables, README (150) and FORMAT.md (1700) not longer, and links lead to existing files
+# and headings.
 [ "$(wc -l <README.md)" -le 150 ] || echo "README.md has more than 150 lines" >>"$problems"
 [ "$(wc -l <io/FORMAT.md)" -le 1700 ] || echo "io/FORMAT.md has more than 1700 lines" >>"$problems"
-for page in $(find . -name '*.md' -not -path './build*' -not -path './.*' | LC_ALL=C sort); do
+find . -name '*.md' -not -path './build*' -not -path './.*' | LC_ALL=C sort >"$problems.pages"
+xargs awk '/^```/ { code = !code }
+    FNR == 1 { code = /^```/ }
+    !code && /^#+ / {
+        sub(/^#+ /, "")
+        gsub(/\]\([^)]*\)/, "")
+        $0 = tolower($0)
+        gsub(/[^a-z0-9_ -]/, "")
+        gsub(/ /, "-")
+        print FILENAME "#" $0
+    }' <"$problems.pages" >"$problems.long"
+while read -r page; do
     awk -v page="$page" '/^```/ { code = !code }
         !/^\|/ && !code && length($0) > 110 { print page ":" FNR ": a line of " length($0) " columns; at most 110" }' "$page" >>"$problems"
-    for link in $(grep -o '](\([^)#: ]*\)[^)]*)' "$page" | grep -v '](https:' | sed 's/^](\([^)#]*\).*/\1/'); do
-        [ -e "$(dirname "$page")/$link" ] || echo "$page: the link to $link leads nowhere" >>"$problems"
+    for link in $(grep -o '](\([^): ]*\)[^)]*)' "$page" | grep -v '](https:' | sed 's/^](\([^)]*\).*/\1/'); do
+        to=${link%%#*}
+        [ -z "$to" ] || to=$(dirname "$page")/$to
+        [ -e "${to:-$page}" ] || echo "$page: the link to $link leads nowhere" >>"$problems"
+        case $link in *.md\#* | \#*) ;; *) continue ;; esac
+        place=$(printf '%s\n' "${to:-$page}" | sed -e ':up' -e 's|/[^/.][^/]*/\.\./|/|' -e tup)
+        grep -qxF "$place#${link#*#}" "$problems.long" || echo "$page: the link to $link leads to no heading" >>"$problems"
     done
-done
+done <"$problems.pages"
 
 # A vector form says at its top what it gains, or which form it is part of.
 find kernels -name '*_sse2.[ch]' -o -name '*_avx2.[ch]' -o -name '*_avx512.[ch]' | LC_ALL=C sort | while read -r form; do
