@@ -87,7 +87,7 @@ awk 'NR == FNR { changed[$1] = 1; next } ($1 in changed) || ($2 in changed) { pr
 say "unit tests of what changed: $(wc -l <"$work/tests"), and the rules"
 # shellcheck disable=SC2046 # names
 ninja -C "$build" libtessera $(cat "$work/tests") >"$work/log" || { tail -n 40 "$work/log"; exit 1; }
-ctest --test-dir "$build" -j "$(nproc)" --output-on-failure -R "^($(tr '\n' '|' <"$work/tests")test_rooms|test_house|test_links)\$" >"$work/log" ||
+ctest --test-dir "$build" -j "$(nproc)" --output-on-failure -R "^($(tr '\n' '|' <"$work/tests")test_rooms|test_house|test_names|test_links)\$" >"$work/log" ||
     { cat "$work/log"; status=1; }
 tail -n 3 "$work/log"
 [ "$status" -eq 0 ] && say "nothing found" || say "FAILED"
