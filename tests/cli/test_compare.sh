@@ -51,14 +51,14 @@ for codec in 'png,PNG' 'tessera-9,Tessera -9' 'tessera-1,Tessera -1' 'jpeg-ls,JP
     grep -q "^  $name  *[0-9]*  *[0-9]*  *[0-9.]*  *$change %" "$out" || bad "$name against Tessera is not $change %: $(grep "^  $name " "$out")"
     grep -q ">$(on_page "$change")$nbsp%<" t.html || bad "$name against Tessera is not $change % on the page"
 done
-grep -q 'with + it needs more' "$out" || bad "the sign is not explained: $(cat "$out")"
+grep -q '+ is more, - is less' "$out" || bad "the sign is not explained: $(cat "$out")"
 rates=$(awk '/^With loss/ { on = 1 } on && / %/ { for (i = 1; i <= NF; i++) if ($i == "%") print $(i - 1) }' "$out")
 for rate in $rates; do grep -q ">$(on_page "$rate")$nbsp% (" t.html || bad "the BD-rate $rate % is not on the page"; done
 [ "$rates" ] || [ ! -x "$BIN/tessera-rivals" ] || grep -q 'With loss' "$out" || bad "no BD-rates: $(cat "$out")"
 # The first lines are the answer: what others need at equal quality and without loss. The page has the same figures.
 if [ -x "$BIN/tessera-rivals" ]; then
     head -n 5 "$out" >"$WORK/answer"
-    grep -q "^Bytes of others beside Tessera's: with + it needs more" "$WORK/answer" &&
+    grep -q "^Bytes of other codecs against Tessera's: + is more, - is less" "$WORK/answer" &&
         grep -q '^ at equal quality, 40 dB and an SSIM of 0.99 as --quality visually-lossless:' "$WORK/answer" &&
         grep -q '^ without loss:' "$WORK/answer" || bad "no answer: $(head -n 6 "$out")"
     needs=$(sed -n 's/^  PNG  *[0-9]*  *[0-9]*  *[0-9.]*  *\([-+0-9.]*\) %.*/\1/p' "$out")
@@ -81,7 +81,7 @@ if [ -x "$BIN/tessera-rivals" ]; then
         }
         { part[NR] = $0 }
         END {
-            print "Bytes of others beside Tessera\047s: with + it needs more"
+            print "Bytes of other codecs against Tessera\047s: + is more, - is less"
             printf " at equal quality, %g dB and an SSIM of %g as --quality %s:\n%s\n", part[2], part[3], part[1], others(part[5], part[4])
             printf " without loss:\n%s\n", others(part[7], part[6])
         }' >"$WORK/answer.json"

@@ -25,7 +25,7 @@ static void print_answer(const struct sums *sums)
     const struct headline_level *const level = &headline_levels[HEADLINE_LEVEL];
     struct headline h;
     if (!headline_make(&h, sums) || (h.lossy_count == 0 && h.lossless_count == 0)) return;
-    printf("Bytes of others beside Tessera's: with + it needs more\n");
+    printf("Bytes of other codecs against Tessera's: + is more, - is less\n");
     if (h.lossy_count > 0) {
         printf(" at equal quality, %g dB and an SSIM of %g as --quality %s:\n", level->psnr_db, level->ssim,
                level->name);
@@ -75,7 +75,7 @@ static void print_lossless(const struct sums *sums)
                "  %-18s %6s %13s %7s %9s %9s %9s\n",
                "codec", "images", "bytes", "ratio", "+ or -", "encode", "decode");
         for (size_t i = 0; i < count; i++) print_codec(sums, order[i]);
-        printf("  + or -: its bytes against those of %s, over the images that both hold: with + it needs more\n",
+        printf("  + or -: its bytes against those of %s, over the images that both hold: + is more, - is less\n",
                sums->c->codecs[sums->ours].name);
     }
     free(order);
@@ -113,7 +113,7 @@ static void print_difference(const struct difference *d)
 static void print_curves(const struct curves *curves, size_t ours, struct rate_point *points)
 {
     const struct report_comparison *const c = curves->c;
-    printf("With loss, 8 bits as shown: the codec's bytes against Tessera's (mean BD-rate): with + it needs more\n"
+    printf("With loss, 8 bits as shown: the codec's bytes against Tessera's (mean BD-rate): + is more, - is less\n"
            "  (a dB is one of compress: of the width of the file's window, over the samples inside; without one, of 8 "
            "bits)\n"
            "  %-22s %9s %7s %9s %7s\n",
