@@ -85,28 +85,38 @@ done <"$problems.excused"
 [ "$(wc -l <README.md)" -le 150 ] || echo "README.md has more than 150 lines" >>"$problems"
 [ "$(wc -l <io/FORMAT.md)" -le 1700 ] || echo "io/FORMAT.md has more than 1700 lines" >>"$problems"
 find . -name '*.md' -not -path './build*' -not -path './.*' | LC_ALL=C sort >"$problems.pages"
-xargs awk '/^```/ { code = !code }
-    FNR == 1 { code = /^```/ }
-    !code && /^#+ / {
-        sub(/^#+ /, "")
+# Lines "# PAGE#HEADING", "PAGE LINK FILE" and, of a link with a heading, "PAGE LINK FILE HEADING".
+xargs awk '
+    FNR == 1 { code = 0 }
+    /^```/ { code = !code }
+    !/^\|/ && !code && length($0) > 110 { print "! " FILENAME ":" FNR ": a line of " length($0) " columns; at most 110" }
+    {
+        folder = FILENAME
+        sub(/[^\/]*$/, "", folder)
+        for (rest = $0; match(rest, /\]\([^): ]+[) ]/); rest = substr(rest, RSTART + RLENGTH)) {
+            link = substr(rest, RSTART + 2, RLENGTH - 3)
+            to = heading = link
+            sub(/#.*/, "", to)
+            to = to == "" ? FILENAME : folder to
+            while (sub(/\/[^\/.][^\/]*\/\.\.\//, "/", to)) continue
+            if (sub(/^[^#]*#/, "", heading) == 0 || to !~ /\.md$/) heading = ""
+            print FILENAME, link, to, heading
+        }
+    }
+    !code && sub(/^#+ /, "") {
         gsub(/\]\([^)]*\)/, "")
         $0 = tolower($0)
         gsub(/[^a-z0-9_ -]/, "")
         gsub(/ /, "-")
-        print FILENAME "#" $0
+        print "# " FILENAME "#" $0
     }' <"$problems.pages" >"$problems.long"
-while read -r page; do
-    awk -v page="$page" '/^```/ { code = !code }
-        !/^\|/ && !code && length($0) > 110 { print page ":" FNR ": a line of " length($0) " columns; at most 110" }' "$page" >>"$problems"
-    for link in $(grep -o '](\([^): ]*\)[^)]*)' "$page" | grep -v '](https:' | sed 's/^](\([^)]*\).*/\1/'); do
-        to=${link%%#*}
-        [ -z "$to" ] || to=$(dirname "$page")/$to
-        [ -e "${to:-$page}" ] || echo "$page: the link to $link leads nowhere" >>"$problems"
-        case $link in *.md\#* | \#*) ;; *) continue ;; esac
-        place=$(printf '%s\n' "${to:-$page}" | sed -e ':up' -e 's|/[^/.][^/]*/\.\./|/|' -e tup)
-        grep -qxF "$place#${link#*#}" "$problems.long" || echo "$page: the link to $link leads to no heading" >>"$problems"
-    done
-done <"$problems.pages"
+sed -n 's/^! //p' "$problems.long" >>"$problems"
+grep -v '^[#!] ' "$problems.long" | while read -r page link to heading; do
+    [ -e "$to" ] || echo "$page: the link to $link leads nowhere" >>"$problems"
+done
+awk '$1 == "#" { there[$2]; next }
+    NF == 4 { wanted[$1 ": the link to " $2 " leads to no heading"] = $3 "#" $4 }
+    END { for (w in wanted) if (!(wanted[w] in there)) print w }' "$problems.long" | LC_ALL=C sort >>"$problems"
 
 # A vector form says at its top what it gains, or which form it is part of.
 find kernels -name '*_sse2.[ch]' -o -name '*_avx2.[ch]' -o -name '*_avx512.[ch]' | LC_ALL=C sort | while read -r form; do
