@@ -176,20 +176,23 @@ const tsr_batch_steps decoding_steps = {stage, finish, run};
 
 /* ---- What batches the frames of a call go to -------------------------------------------------------------- */
 
-/* Finds whether the first frame with coded planes has planes of lanes, and others. model, offsets, lists: room for one
- * model. */
+/* Finds whether the first coded plane that is not drawn is of lanes, or another: those that differ from it are left to
+ * the CPU engine. model, offsets, lists: room for one model. */
 void look_ahead(const tsr_image *image, const tsr_decode_job *jobs, uint32_t frames, tsr_frame_model *model,
                 uint16_t *offsets, uint16_t *lists, bool *has_lanes, bool *has_transform)
 {
     *has_lanes = *has_transform = false;
-    for (uint32_t i = 0; i < frames && !*has_lanes && !*has_transform; i++) {
-        for (int p = 0; p < TSR_PLANES_LIMIT; p++) model->plane[p].offset = offsets + (size_t)p * 65536;
-        for (int c = 0; c < 3; c++) model->colours.list[c] = lists + (size_t)c * 65536;
+    for (int p = 0; p < TSR_PLANES_LIMIT; p++) model->plane[p].offset = offsets + (size_t)p * 65536;
+    for (int c = 0; c < 3; c++) model->colours.list[c] = lists + (size_t)c * 65536;
+    for (uint32_t i = 0; i < frames; i++) {
         struct tsr_bit_reader reader = tsr_bit_reader(jobs[i].model.bytes, jobs[i].model.size);
-        if (!tsr_get_frame_model(&reader, image, model)) continue;
-        for (int p = 0; p < model->planes; p++)
-            if (tsr_is_coded(&model->plane[p]) && !model->plane[p].drawn)
-                (tsr_is_of_lanes(&model->plane[p]) ? *has_lanes : *has_transform) = true;
+        if (!tsr_get_frame_head(&reader, image, false, model)) continue;
+        for (int p = 0; p < model->planes && tsr_get_plane_start(&reader, image, model, p); p++) {
+            const tsr_plane_model *const plane = &model->plane[p];
+            if (!tsr_is_coded(plane) || plane->drawn) continue;
+            (tsr_is_of_lanes(plane) ? *has_lanes : *has_transform) = true;
+            return;
+        }
     }
 }
 
