@@ -365,10 +365,9 @@ TSR_HD_CALL uint32_t tsr_get_tools(struct tsr_bit_reader *r, struct tsr_plane_mo
     return tsr_get_bits(r, 2);
 }
 
-/* False where the bits describe no plane of this many values (at most 65536) that this version knows. plane->offset
- * must have room for them. earlier: how many planes before it predictors may refer to. */
-TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier,
-                                     uint32_t values)
+/* Reads what a plane is: all up to its coder; false where the bits describe no plane of this many values (at most
+ * 65536) that this version knows. plane->offset must have room for them. */
+TSR_HD_CALL bool tsr_get_plane_head(struct tsr_bit_reader *r, struct tsr_plane_model *plane, uint32_t values)
 {
     plane->minimum = tsr_get_ue(r);
     plane->span = tsr_get_ue(r) + 1u;
@@ -397,6 +396,14 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
     if (plane->path == TSR_PATH_TRANSFORM && coder == TSR_CODER_NUMBERS) coder = tsr_get_tools(r, plane);
     if (coder >= TSR_CODER_NUMBERS) return false;
     plane->coder = tsr_coder_of_number(coder);
+    return true;
+}
+
+/* Reads what follows a plane's head; false where that is no model. earlier: how many planes before it predictors may
+ * refer to. */
+TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier)
+{
+    if (plane->span == 1 || plane->drawn) return true;
     if (plane->path == TSR_PATH_PREDICT) {
         if (!tsr_get_predictor_model(r, &plane->predictor, earlier)) return false;
         if (plane->coder == TSR_CODER_CAVLC && plane->predictor.set != 0) return false;
@@ -458,9 +465,9 @@ TSR_HD bool tsr_get_tiling(struct tsr_bit_reader *r, const struct tsr_image *ima
     return true;
 }
 
-/* False where the bits are not exactly the model of a frame, with a base or without. */
-TSR_HD_CALL bool tsr_get_model_on_base(struct tsr_bit_reader *r, const struct tsr_image *image, bool may_have_base,
-                                       struct tsr_frame_model *model)
+/* Reads all that stands before the planes of a frame, with a base or without; false where it is not valid. */
+TSR_HD_CALL bool tsr_get_frame_head(struct tsr_bit_reader *r, const struct tsr_image *image, bool may_have_base,
+                                    struct tsr_frame_model *model)
 {
     struct tsr_tiling tiling;
     if (!tsr_get_tiling(r, image, &tiling)) return false;
@@ -486,16 +493,29 @@ TSR_HD_CALL bool tsr_get_model_on_base(struct tsr_bit_reader *r, const struct ts
     if (image->components >= 3 &&
         !tsr_get_colour_model(r, &model->colours, tsr_first_plane_bits(image, model->max_error)))
         return false;
-    const bool palette = model->colours.packing == TSR_COLOURS_PALETTE;
-    if (palette && model->colour != TSR_COLOUR_NONE) return false;
     model->planes = tsr_image_planes(image);
+    return model->colours.packing != TSR_COLOURS_PALETTE || model->colour == TSR_COLOUR_NONE;
+}
+
+/* Reads whether a plane is there, and its head. */
+TSR_HD_CALL bool tsr_get_plane_start(struct tsr_bit_reader *r, const struct tsr_image *image,
+                                     struct tsr_frame_model *model, int p)
+{
+    const bool optional = p >= image->components && !tsr_has_halves(image);
+    model->plane[p].present = !optional || tsr_get_bits(r, 1);
+    return !model->plane[p].present || tsr_get_plane_head(r, &model->plane[p], 1u << tsr_plane_bits(image, model, p));
+}
+
+/* False where the bits are not exactly the model of a frame, with a base or without. */
+TSR_HD_CALL bool tsr_get_model_on_base(struct tsr_bit_reader *r, const struct tsr_image *image, bool may_have_base,
+                                       struct tsr_frame_model *model)
+{
+    if (!tsr_get_frame_head(r, image, may_have_base, model)) return false;
+    const bool palette = model->colours.packing == TSR_COLOURS_PALETTE;
     for (int p = 0; p < model->planes; p++) {
-        const bool optional = p >= image->components && !tsr_has_halves(image);
-        model->plane[p].present = !optional || tsr_get_bits(r, 1);
+        if (!tsr_get_plane_start(r, image, model, p)) return false;
         if (!model->plane[p].present) continue;
-        const uint32_t values = 1u << tsr_plane_bits(image, model, p);
-        if (!tsr_get_plane_model(r, &model->plane[p], tsr_reference_planes(image, model, p, NULL), values))
-            return false;
+        if (!tsr_get_plane_model(r, &model->plane[p], tsr_reference_planes(image, model, p, NULL))) return false;
         if (p > 2 || model->colours.packing == TSR_COLOURS_PLAIN) continue;
         if (model->plane[p].lossy) return false; /* indices are no quantities */
         if (palette && p > 0 && model->plane[p].minimum + model->plane[p].span > 1) return false;

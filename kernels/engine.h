@@ -125,7 +125,7 @@ struct tsr_engine_ops {
      * this many bytes takes workspace_bytes. */
     void *(*take_workspace)(struct tsr_engine *engine, size_t bytes);
     uint64_t (*workspace_bytes)(uint64_t bytes);
-    /* The same for rasters that will be encoded, where an engine has memory that it reads with least effort. */
+    /* The same for rasters, where an engine has memory that it reads and writes with least effort. */
     void *(*take_rasters)(struct tsr_engine *engine, size_t bytes);
     void (*give_workspace)(struct tsr_engine *engine, void *workspace);
 

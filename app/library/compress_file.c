@@ -60,7 +60,10 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     if (!coding->lossy) return TSR_OK;
     const char *exact = source->only_lossless ? source->only_lossless : tsr_never_lossy(image);
     bool few = false;
-    if (!exact) TSR_TRY(tsr_has_few_values(source, &few, error));
+    if (!exact) {
+        TSR_TRY(tsr_source_hold(source, error)); /* its frames are looked at three times */
+        TSR_TRY(tsr_has_few_values(source, &few, error));
+    }
     if (few) exact = "images of at most 16 values";
     if (exact) {
         snprintf(report->reason, sizeof report->reason, "coded without loss: %s are never coded with loss", exact);

@@ -394,7 +394,7 @@ static enum tsr_status allocate(struct decoding *d, struct tsr_error *error)
     for (uint32_t i = 0; d->place && i < d->batch; i++) d->place[i] = i;
     if (d->header->linked) d->links = tsr_links_take(d->engine, image, d->batch, 0);
     if (d->links) d->rasters = tsr_linked_rasters(d->links);
-    if (!d->header->linked) d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
+    if (!d->header->linked) d->rasters = d->engine->ops->take_rasters(d->engine, d->batch * tsr_raster_bytes(image));
     if (d->header->has_base) TSR_TRY(tsr_base_of(d->reader, NULL, error));
     if (d->header->has_base)
         TSR_TRY(tsr_base_open(d->engine, d->header, tsr_container_input(d->reader), tsr_container_base(d->reader),

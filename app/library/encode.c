@@ -468,7 +468,7 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
         e->rasters = tsr_linked_rasters(e->links);
     else if (!e->in_place && (!e->held || tsr_copies_rasters(header, is_lossy, plan.stack)))
         e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
-    e->decoded = is_lossy ? ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
+    e->decoded = is_lossy ? ops->take_rasters(e->engine, tsr_raster_bytes(image)) : NULL;
     e->workspace = plan.space ? ops->take_workspace(e->engine, plan.space) : NULL;
     if (e->in_place && e->workspace) {
         e->rasters = (uint8_t *)e->workspace + plan.raster_offset;

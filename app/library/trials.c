@@ -278,29 +278,29 @@ static void copy_part(const struct tsr_image *image, const struct tsr_image *par
 }
 
 /* What a frame takes by a coding without loss, as a part of it says. */
-static enum tsr_status estimate_frame(struct tsr_engine *cpu, const struct tsr_image *image, uint32_t bands,
+static enum tsr_status estimate_frame(struct tsr_engine *engine, const struct tsr_image *image, uint32_t bands,
                                       const struct tsr_coding *coding, const uint8_t *frame, uint64_t *bytes,
                                       struct tsr_error *error)
 {
-    const struct tsr_engine_ops *const ops = cpu->ops;
+    const struct tsr_engine_ops *const ops = engine->ops;
     const struct tsr_image part = part_of(image, bands);
     const uint64_t of_frame = (uint64_t)image->columns * image->rows, of_part = (uint64_t)part.columns * part.rows;
-    const size_t space = ops->encode_workspace(cpu, &part, coding, 1);
-    void *const workspace = space ? ops->take_workspace(cpu, space) : NULL;
-    uint8_t *const raster = ops->take_workspace(cpu, tsr_raster_bytes(&part));
+    const size_t space = ops->encode_workspace(engine, &part, coding, 1);
+    void *const workspace = space ? ops->take_workspace(engine, space) : NULL;
+    uint8_t *const raster = ops->take_workspace(engine, tsr_raster_bytes(&part));
     struct tsr_encode_job job = {.raster = raster};
     enum tsr_status status = TSR_OK;
     if (!workspace || !raster) {
         status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     } else {
         copy_part(image, &part, bands, frame, raster);
-        status = ops->encode(cpu, &part, coding, &job, 1, workspace);
+        status = ops->encode(engine, &part, coding, &job, 1, workspace);
         if (status != TSR_OK) tsr_fail(error, status, "the engine fails on a part of a frame");
     }
     if (status == TSR_OK)
         *bytes = job.coded.model.size + (tsr_tiles_bytes(&job.coded) * of_frame + of_part - 1) / of_part;
-    ops->give_workspace(cpu, raster);
-    ops->give_workspace(cpu, workspace);
+    ops->give_workspace(engine, raster);
+    ops->give_workspace(engine, workspace);
     return status;
 }
 
@@ -372,9 +372,9 @@ enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct ts
     uint64_t without = 0, middle = UINT64_MAX / 8;
     sum->lossy += with_loss;
     if (image->frames > 1 && is_repeat(sum, lossy->raster, tsr_raster_bytes(image))) return TSR_OK;
-    if (fewer < bands) TSR_TRY(estimate_frame(engine->cpu, image, fewer, &quick, lossy->raster, &without, error));
+    if (fewer < bands) TSR_TRY(estimate_frame(engine, image, fewer, &quick, lossy->raster, &without, error));
     if (fewer == bands || around + without < (around + with_loss) * 2)
-        TSR_TRY(estimate_frame(engine->cpu, image, bands, &quick, lossy->raster, &without, error));
+        TSR_TRY(estimate_frame(engine, image, bands, &quick, lossy->raster, &without, error));
     if (without > doubtful && tsr_effort_plan(asked.effort).neighbours_set > 0 && looks_computed(image, lossy->raster))
         TSR_TRY(estimate_frame(engine->cpu, image, MIDDLE, &asked, lossy->raster, &middle, error));
     if (without > doubtful &&
@@ -384,19 +384,19 @@ enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct ts
     return TSR_OK;
 }
 
-static uint64_t part_memory(const struct tsr_engine *cpu, const struct tsr_image *image, uint32_t bands,
+static uint64_t part_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t bands,
                             const struct tsr_coding *coding)
 {
     const struct tsr_image part = part_of(image, bands);
-    return cpu->ops->workspace_bytes(tsr_raster_bytes(&part)) +
-           cpu->ops->workspace_bytes(cpu->ops->encode_workspace(cpu, &part, coding, 1));
+    return engine->ops->workspace_bytes(tsr_raster_bytes(&part)) +
+           engine->ops->workspace_bytes(engine->ops->encode_workspace(engine, &part, coding, 1));
 }
 
 uint64_t tsr_estimate_memory(const struct tsr_engine *engine, const struct tsr_image *image,
                              const struct tsr_coding *coding)
 {
     const struct tsr_coding quick = quick_coding(), asked = asked_coding(coding);
-    const uint64_t of_sample = part_memory(engine->cpu, image, count_bands(image), &quick),
+    const uint64_t of_sample = part_memory(engine, image, count_bands(image), &quick),
                    of_middle = part_memory(engine->cpu, image, MIDDLE, &asked);
     return of_sample > of_middle ? of_sample : of_middle;
 }

@@ -92,13 +92,14 @@ static bool is_better(const struct block *a, const struct block *b, int processo
 }
 
 /* Large work spaces have large pages where Linux gives them: a page fault every 4 KiB took a fifth of the time of
- * coding one large image, and threads wait for each other there. */
+ * coding one large image, and threads wait for each other there. But not at their start: of a space for a GPU that is
+ * all that is touched, and clearing 2 MiB for it took a twentieth of the time of 2,000 slices. */
 static void *allocate(size_t bytes)
 {
     if (bytes < LARGE_SPACE) return malloc(bytes);
     void *const memory =
         bytes % TSR_LARGE_PAGE == 0 ? aligned_alloc(TSR_LARGE_PAGE, bytes) : NULL; /* it was too much */
-    if (memory) tsr_prefer_large_pages(memory, bytes);
+    if (memory) tsr_prefer_large_pages((char *)memory + TSR_LARGE_PAGE, bytes - TSR_LARGE_PAGE);
     return memory;
 }
 

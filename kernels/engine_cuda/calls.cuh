@@ -58,6 +58,27 @@ template <typename Frames> void tsr_over_pool(const tsr_batch *batch, const tsr_
     tsr_pool_run(frames->engine->pool, work, &shared, call->frames);
 }
 
+/* Copies frames of a batch between its area and the device: those for which apart(context of the call, index) names a
+ * place of their own one by one, the ranges between them together. copy(place, or NULL: the area; first; frames). */
+template <typename Frames, typename Apart, typename Copy>
+cudaError_t tsr_copy_frames(const tsr_batch *batch, Apart apart, Copy copy)
+{
+    uint32_t end = batch->frames; /* frames from this one on are copied */
+    const auto range = [&](uint32_t first) { return first == end ? cudaSuccess : copy(NULL, first, end - first); };
+    for (const tsr_batch_call *call = batch->calls; call; call = call->next) { /* the last one first */
+        const Frames &frames = *static_cast<const Frames *>(call->context);
+        for (uint32_t i = call->frames; i-- > 0;) {
+            const auto place = apart(frames, i);
+            if (!place) continue;
+            const uint32_t number = call->first + i;
+            TSR_CUDA_TRY(range(number + 1));
+            TSR_CUDA_TRY(copy(place, number, 1));
+            end = number;
+        }
+    }
+    return range(0);
+}
+
 static inline tsr_cuda_engine *tsr_cuda_engine_of(tsr_engine *engine)
 {
     return reinterpret_cast<tsr_cuda_engine *>(engine);

@@ -32,9 +32,10 @@ uint8_t *place_of_original(const tsr_batch *batch, uint32_t number, size_t bytes
     return batch->host_end - (number + 1) * bytes;
 }
 
-bool is_in_stock(const decoding_call &call, const tsr_decode_job &job)
+/* True if copies between the raster and the device can run without the area. */
+bool is_in_stock(const decoding_call &call, const uint8_t *raster)
 {
-    return tsr_stock_has(&tsr_cuda_engine_of(call.engine)->stock, job.original);
+    return tsr_stock_has(&tsr_cuda_engine_of(call.engine)->stock, raster);
 }
 
 void stage(tsr_batch *batch, const tsr_batch_call *call)
@@ -48,7 +49,7 @@ void stage(tsr_batch *batch, const tsr_batch_call *call)
     for (uint32_t i = 0; i < call->frames; i++) {
         put(frames->jobs[i].model);
         for (uint32_t t = 0; t < frames->jobs[i].tiles; t++) put(frames->jobs[i].tile[t]);
-        if (batch->kind.measures && !is_in_stock(*frames, frames->jobs[i]))
+        if (batch->kind.measures && !is_in_stock(*frames, frames->jobs[i].original))
             memcpy(place_of_original(batch, call->first + i, call->frame_bytes), frames->jobs[i].original,
                    call->frame_bytes);
     }
@@ -82,14 +83,29 @@ cudaError_t copy_originals(const tsr_batch *batch, tsr_measured *measured)
             const tsr_decode_job &job = frames.jobs[i];
             const uint32_t number = call->first + i;
             measured[number] = *job.measured;
-            TSR_CUDA_TRY(cudaMemcpyAsync(m.originals + number * m.frame_bytes,
-                                         is_in_stock(frames, job) ? job.original
-                                                                  : place_of_original(batch, number, m.frame_bytes),
-                                         m.frame_bytes, cudaMemcpyHostToDevice, batch->slot->stream));
+            TSR_CUDA_TRY(cudaMemcpyAsync(
+                m.originals + number * m.frame_bytes,
+                is_in_stock(frames, job.original) ? job.original : place_of_original(batch, number, m.frame_bytes),
+                m.frame_bytes, cudaMemcpyHostToDevice, batch->slot->stream));
         }
     }
     return cudaMemcpyAsync(m.measured, measured, m.frames * sizeof *measured, cudaMemcpyHostToDevice,
                            batch->slot->stream);
+}
+
+/* Copies rasters out: to those in the stock, the others to the area. Where frames are damaged nobody reads them. */
+cudaError_t copy_rasters(const tsr_batch *batch, uint8_t *area)
+{
+    const tsr_cuda_decode_batch &b = batch->decode;
+    return tsr_copy_frames<decoding_call>(
+        batch,
+        [](const decoding_call &call, uint32_t i) {
+            return is_in_stock(call, call.jobs[i].raster) ? call.jobs[i].raster : NULL;
+        },
+        [&](uint8_t *place, uint32_t first, uint32_t frames) {
+            return cudaMemcpyAsync(place ? place : area + first * b.frame_bytes, b.rasters + first * b.frame_bytes,
+                                   frames * b.frame_bytes, cudaMemcpyDeviceToHost, batch->slot->stream);
+        });
 }
 
 /* Copies in, runs the stages, and copies states, sums and rasters out. Waits once. */
@@ -138,8 +154,7 @@ cudaError_t run(tsr_batch *batch)
     if (measures)
         TSR_CUDA_TRY(cudaMemcpyAsync(batch->host + state_bytes, batch->measure.sums, sum_bytes, cudaMemcpyDeviceToHost,
                                      slot->stream));
-    TSR_CUDA_TRY(cudaMemcpyAsync(batch->host + state_bytes + sum_bytes, b.rasters, frames * b.frame_bytes,
-                                 cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(copy_rasters(batch, batch->host + state_bytes + sum_bytes));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
     batch->kernel_ns = tsr_slot_ns(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
@@ -160,7 +175,8 @@ void finish_frame(void *context, unsigned index)
     job->engine = f.frames->engine->ops->name;
     job->fallback = frame.state == TSR_DECODE_ELSEWHERE ? other_model : NULL;
     const size_t bytes = f.call->frame_bytes;
-    if (is_good) memcpy(job->raster, f.batch->host_rasters + number * bytes, bytes);
+    if (is_good && !is_in_stock(*f.frames, job->raster))
+        memcpy(job->raster, f.batch->host_rasters + number * bytes, bytes);
     if (!is_good || !f.batch->kind.measures) return;
     job->difference = {};
     tsr_add_frame_sums(job->measured, &f.batch->host_sums[number].difference, &job->difference);
@@ -176,20 +192,23 @@ const tsr_batch_steps decoding_steps = {stage, finish, run};
 
 /* ---- What batches the frames of a call go to -------------------------------------------------------------- */
 
-/* Finds whether the first frame with coded planes has planes of lanes, and others. model, offsets, lists: room for one
- * model. */
+/* Finds whether the first coded plane that is not drawn is of lanes, or another: those that differ from it are left to
+ * the CPU engine. model, offsets, lists: room for one model. */
 void look_ahead(const tsr_image *image, const tsr_decode_job *jobs, uint32_t frames, tsr_frame_model *model,
                 uint16_t *offsets, uint16_t *lists, bool *has_lanes, bool *has_transform)
 {
     *has_lanes = *has_transform = false;
-    for (uint32_t i = 0; i < frames && !*has_lanes && !*has_transform; i++) {
-        for (int p = 0; p < TSR_PLANES_LIMIT; p++) model->plane[p].offset = offsets + (size_t)p * 65536;
-        for (int c = 0; c < 3; c++) model->colours.list[c] = lists + (size_t)c * 65536;
+    for (int p = 0; p < TSR_PLANES_LIMIT; p++) model->plane[p].offset = offsets + (size_t)p * 65536;
+    for (int c = 0; c < 3; c++) model->colours.list[c] = lists + (size_t)c * 65536;
+    for (uint32_t i = 0; i < frames; i++) {
         struct tsr_bit_reader reader = tsr_bit_reader(jobs[i].model.bytes, jobs[i].model.size);
-        if (!tsr_get_frame_model(&reader, image, model)) continue;
-        for (int p = 0; p < model->planes; p++)
-            if (tsr_is_coded(&model->plane[p]) && !model->plane[p].drawn)
-                (tsr_is_of_lanes(&model->plane[p]) ? *has_lanes : *has_transform) = true;
+        if (!tsr_get_frame_head(&reader, image, false, model)) continue;
+        for (int p = 0; p < model->planes && tsr_get_plane_start(&reader, image, model, p); p++) {
+            const tsr_plane_model *const plane = &model->plane[p];
+            if (!tsr_is_coded(plane) || plane->drawn) continue;
+            (tsr_is_of_lanes(plane) ? *has_lanes : *has_transform) = true;
+            return;
+        }
     }
 }
 

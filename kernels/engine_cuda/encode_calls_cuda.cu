@@ -270,28 +270,17 @@ void stage(tsr_batch *batch, const tsr_batch_call *call)
     tsr_over_pool<encoding_call>(batch, call, stage_frame);
 }
 
-/* Copies rasters to the device: those in the stock from there, the ranges between them from the area. */
+/* Copies rasters to the device: those in the stock from there, others from the area. */
 cudaError_t copy_in(const tsr_batch *batch)
 {
     const size_t bytes = batch->encode.b.shape.frame_bytes;
-    uint32_t end = batch->frames; /* frames from this one on have been sent */
-    const auto copy = [&](const void *rasters, uint32_t first, uint32_t frames) {
-        uint8_t *const d_rasters = const_cast<uint8_t *>(batch->encode.b.shared.rasters) + first * bytes;
-        return frames == 0
-                   ? cudaSuccess
-                   : cudaMemcpyAsync(d_rasters, rasters, frames * bytes, cudaMemcpyHostToDevice, batch->slot->stream);
-    };
-    for (const tsr_batch_call *call = batch->calls; call; call = call->next) { /* the last one first */
-        const encoding_call &frames = *static_cast<const encoding_call *>(call->context);
-        for (uint32_t i = call->frames; i-- > 0;) {
-            if (!is_in_stock(frames, i)) continue;
-            const uint32_t number = call->first + i, behind = number + 1;
-            TSR_CUDA_TRY(copy(batch->host + behind * bytes, behind, end - behind));
-            TSR_CUDA_TRY(copy(frames.jobs[i].raster, number, 1));
-            end = number;
-        }
-    }
-    return copy(batch->host, 0, end);
+    uint8_t *const d_rasters = const_cast<uint8_t *>(batch->encode.b.shared.rasters);
+    return tsr_copy_frames<encoding_call>(
+        batch, [](const encoding_call &call, uint32_t i) { return is_in_stock(call, i) ? call.jobs[i].raster : NULL; },
+        [&](const uint8_t *place, uint32_t first, uint32_t frames) {
+            return cudaMemcpyAsync(d_rasters + first * bytes, place ? place : batch->host + first * bytes,
+                                   frames * bytes, cudaMemcpyHostToDevice, batch->slot->stream);
+        });
 }
 
 /* Lays a batch out, and a coding for each frame behind it. Returns the bytes of both. */

@@ -223,7 +223,7 @@ enum tsr_status tsr_look_at_values(struct tsr_source *source, struct tsr_values_
     const struct tsr_image *const image = &source->header.image;
     *found = (struct tsr_values_found){.range = tsr_whole_range(image)};
     if (!tsr_has_own_range(image) && source->header.kept.count == 0) return TSR_OK;
-    TSR_TRY(tsr_source_hold(source, error)); /* its frames are coded next */
+    TSR_TRY(tsr_source_hold(source, error)); /* if its values were not looked at before */
     struct tsr_value_counts *const counts = calloc(1, sizeof *counts);
     if (!counts) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to count values");
     const enum tsr_status status = tsr_count_source(source, counts, error);

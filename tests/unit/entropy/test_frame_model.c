@@ -540,7 +540,9 @@ TEST(planes_by_hand)
             if (*c != ' ') tsr_put_bits(&w, *c == '1', 1);
         const size_t size = tsr_flush_bits(&w);
         struct tsr_bit_reader reader = tsr_bit_reader(string, size);
-        expect(tsr_get_plane_model(&reader, &plane, cases[i].earlier, 65536) == cases[i].good, "case %zu", i);
+        expect((tsr_get_plane_head(&reader, &plane, 65536) && tsr_get_plane_model(&reader, &plane, cases[i].earlier)) ==
+                   cases[i].good,
+               "case %zu", i);
         if (cases[i].good) expect(tsr_bits_ended(&reader), "case %zu", i);
     }
 }
