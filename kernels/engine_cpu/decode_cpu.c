@@ -8,6 +8,7 @@
 #include "base_cpu.h"
 #include "engine_cpu.h"
 #include "in_order_cpu.h"
+#include "scratches_cpu.h"
 #include "kernels/blocks/intra_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "transform/block/dc_plane.h"
@@ -29,7 +30,7 @@ union plane_tables {
     union coefficient_tables level[2]; /* the latter: of the DC plane */
 };
 
-/* The work space of a frame. */
+/* The work space of a batch, as one of its frames sees it. */
 struct decode_space {
     struct tsr_frame_model *model;
     uint16_t *planes[TSR_PLANES_LIMIT];
@@ -39,15 +40,14 @@ struct decode_space {
     struct tsr_cavlc_reader *cavlc;
     struct tsr_base_planes base; /* if predictors may refer to one */
     atomic_uint *left;           /* by row of tiles */
-    uint8_t *scratch;            /* by thread: row buffers, or the coefficients of a tile */
-    size_t scratch_bytes;
+    struct tsr_scratches scratches; /* all frames share them: row buffers, or the coefficients of a tile */
 };
 
-/* The most threads that work on a frame's tiles at once. */
-static unsigned tile_threads(const struct tsr_pool *pool, uint32_t tiles)
+/* The most threads that work on so many tiles at once. */
+static unsigned tile_threads(const struct tsr_pool *pool, uint64_t tiles)
 {
     const unsigned threads = (unsigned)tsr_pool_threads(pool);
-    return tiles < threads ? tiles : threads;
+    return tiles < threads ? (unsigned)tiles : threads;
 }
 
 enum { CACHE_LINE = 64 };
@@ -94,33 +94,54 @@ static bool decodes_in_raster(const struct tsr_image *image, const uint8_t *rast
     return tsr_has_planes_in_raster(image) && (uintptr_t)raster % _Alignof(uint16_t) == 0;
 }
 
-/* Lays the space out; each of the threads has scratch of its own. in_raster: planes of components need no room.
- * Returns its size. */
-static size_t lay_out(struct decode_space *s, const struct tsr_image *image, size_t scratch_bytes, size_t threads,
-                      bool in_raster, void *base)
+/* Lays out what a frame has of its own before the scratches. Returns its size. */
+static size_t lay_out_tables(struct decode_space *s, const struct tsr_image *image, void *base)
 {
-    const size_t count = (size_t)image->columns * image->rows, alignment = scratch_alignment(image);
     const int planes = tsr_image_planes(image);
     size_t used = 0;
-    s->scratch_bytes = scratch_bytes;
     s->model = tsr_take(base, &used, sizeof *s->model);
     for (int p = 0; p < planes; p++) s->offsets[p] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
     for (int c = 0; c < 3 && image->components >= 3; c++) s->lists[c] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
     s->tables = tsr_take(base, &used, (size_t)planes * sizeof *s->tables);
     s->cavlc = tsr_take(base, &used, sizeof *s->cavlc);
     s->left = tsr_take(base, &used, image->rows * sizeof *s->left); /* tiles may have a row of samples */
-    uint8_t *const scratch = tsr_take(base, &used, threads * scratch_bytes + alignment); /* the base may lie anywhere */
-    s->scratch = base ? scratch + (-(uintptr_t)scratch & (alignment - 1)) : NULL;
-    for (int p = 0; p < planes; p++)
+    return used;
+}
+
+/* The same behind the scratches. in_raster: planes of components need no room. */
+static size_t lay_out_planes(struct decode_space *s, const struct tsr_image *image, bool in_raster, void *base)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    size_t used = 0;
+    for (int p = 0; p < tsr_image_planes(image); p++)
         s->planes[p] = in_raster && p < image->components ? NULL : tsr_take(base, &used, count * sizeof(uint16_t));
     return used;
 }
 
-static size_t lay_out_tiles(struct decode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
-                            const struct tsr_tiling *cut, const uint8_t *raster, void *base)
+/* What the work space of a batch depends on, besides the image. */
+struct batch_shape {
+    size_t scratch_bytes;
+    unsigned scratches;
+    uint32_t frames;
+    bool in_raster;
+};
+
+/* Lays the space of a frame of the batch out. Returns the size of the whole space; 0: it is too large. */
+static size_t lay_out(struct decode_space *s, const struct tsr_image *image, const struct batch_shape *shape,
+                      uint32_t frame, uint8_t *base)
 {
-    return lay_out(s, image, scratch_of(cut->tile_width, cut->tile_height), tile_threads(pool, tsr_tiling_count(*cut)),
-                   decodes_in_raster(image, raster), base);
+    const size_t tables = lay_out_tables(s, image, NULL),
+                 planes = lay_out_planes(s, image, shape->in_raster, NULL);
+    if (shape->frames > SIZE_MAX / 4 / (tables + planes + 1)) return 0;
+    if (shape->scratches > SIZE_MAX / 4 / (shape->scratch_bytes + 1)) return 0;
+    size_t used = shape->frames * tables;
+    s->scratches =
+        tsr_lay_out_scratches(shape->scratches, shape->scratch_bytes, scratch_alignment(image), base, &used);
+    if (base) {
+        lay_out_tables(s, image, base + frame * tables);
+        lay_out_planes(s, image, shape->in_raster, base + used + frame * planes);
+    }
+    return used + shape->frames * planes;
 }
 
 /* The longest side that a number of tiles can have which stand in a row; all but the last are as long. And the side
@@ -135,10 +156,11 @@ static int32_t longest_part(uint32_t side, uint32_t parts, bool are_equal)
 
 /* The most that a frame of so many tiles takes. Tiles stand in columns and rows, of which there are some pairs of
  * numbers; that whose tiles need most scratch counts. */
-static size_t decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles, bool are_equal)
+static size_t decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles, uint32_t frames,
+                           bool are_equal)
 {
     struct decode_space space;
-    size_t most = 0;
+    struct batch_shape shape = {.frames = frames, .in_raster = tsr_has_planes_in_raster(image)};
     for (uint32_t across = 1; across <= image->columns && across <= tiles; across++) {
         if (tiles % across != 0 || tiles / across > image->rows) continue;
         const int32_t width = longest_part(image->columns, across, are_equal),
@@ -146,16 +168,17 @@ static size_t decode_bound(const struct tsr_pool *pool, const struct tsr_image *
         const uint64_t samples = (uint64_t)width * (uint64_t)height;
         if (samples > TSR_TILE_SAMPLES_LIMIT) continue; /* no model has such tiles */
         const size_t bytes = scratch_of(width, height);
-        if (bytes > most) most = bytes;
+        if (bytes > shape.scratch_bytes) shape.scratch_bytes = bytes;
     }
-    return lay_out(&space, image, most, tile_threads(pool, tiles), tsr_has_planes_in_raster(image), NULL);
+    shape.scratches = tile_threads(pool, (uint64_t)tiles * frames);
+    return lay_out(&space, image, &shape, 0, NULL);
 }
 
 size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles, uint32_t frames)
 {
-    const size_t one = decode_bound(pool, image, tiles, false), usual = decode_bound(pool, image, tiles, true);
-    if (frames > 1 && usual > SIZE_MAX / frames) return 0;
-    return frames > 1 && usual * frames > one ? usual * frames : one;
+    const size_t one = decode_bound(pool, image, tiles, 1, false),
+                 usual = decode_bound(pool, image, tiles, frames, true);
+    return usual > one || usual == 0 ? usual : one;
 }
 
 /* ---- Windows: some tiles of a frame as an image */
@@ -201,22 +224,40 @@ static bool peek_tiles(const struct tsr_image *image, const struct tsr_decode_jo
     return true;
 }
 
+/* False if no frame of the batch has valid sides of tiles. */
+static bool shape_of(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_decode_job *jobs,
+                     uint32_t frames, struct batch_shape *shape)
+{
+    uint64_t tiles = 0;
+    *shape = (struct batch_shape){.frames = frames, .in_raster = true};
+    for (uint32_t i = 0; i < frames; i++) {
+        struct tsr_tiling cut;
+        if (!peek_tiles(image, &jobs[i], &cut)) continue;
+        const size_t bytes = scratch_of(cut.tile_width, cut.tile_height);
+        if (bytes > shape->scratch_bytes) shape->scratch_bytes = bytes;
+        tiles += tsr_tiling_count(cut);
+        shape->in_raster &= decodes_in_raster(image, jobs[i].raster);
+    }
+    shape->scratches = tile_threads(pool, tiles);
+    return tiles > 0;
+}
+
 size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image,
-                            const struct tsr_decode_job *job)
+                            const struct tsr_decode_job *jobs, uint32_t frames)
 {
     struct decode_space space;
-    struct tsr_tiling cut;
-    return peek_tiles(image, job, &cut) ? lay_out_tiles(&space, pool, image, &cut, job->raster, NULL) : 0;
+    struct batch_shape shape;
+    return shape_of(pool, image, jobs, frames, &shape) ? lay_out(&space, image, &shape, 0, NULL) : 0;
 }
 
 size_t tsr_cpu_decode_small(const struct tsr_pool *pool, const struct tsr_image *image,
                             const struct tsr_decode_job *job, void *workspace)
 {
     struct decode_space space;
-    struct tsr_tiling cut;
-    if (scratch_alignment(image) < TSR_LARGE_PAGE || !peek_tiles(image, job, &cut)) return 0;
-    lay_out_tiles(&space, pool, image, &cut, job->raster, workspace);
-    return (size_t)(space.scratch - (uint8_t *)workspace);
+    struct batch_shape shape;
+    if (scratch_alignment(image) < TSR_LARGE_PAGE || !shape_of(pool, image, job, 1, &shape)) return 0;
+    lay_out(&space, image, &shape, 0, workspace);
+    return (size_t)(space.scratches.first - (uint8_t *)workspace);
 }
 
 /* ---- Tiles ----------------------------------------------------------------------------------------------- */
@@ -415,10 +456,10 @@ static void note_decoded(struct frame_work *work, uint32_t tile)
 }
 
 /* Threads take tiles in their order, so that all tiles before a corrupt one are decoded. */
-static void decode_tiles(void *context, unsigned thread)
+static void decode_tiles(void *context, unsigned number)
 {
     struct frame_work *work = context;
-    void *scratch = work->space->scratch + thread * work->space->scratch_bytes;
+    void *const scratch = tsr_take_scratch(&work->space->scratches, number);
     for (uint32_t tile; (tile = atomic_fetch_add(&work->next_tile, 1)) < atomic_load(&work->bad_tile);) {
         if (decode_tile(work, tile, scratch)) {
             note_decoded(work, tile);
@@ -427,6 +468,7 @@ static void decode_tiles(void *context, unsigned thread)
         unsigned bad = atomic_load(&work->bad_tile);
         while (tile < bad && !atomic_compare_exchange_weak(&work->bad_tile, &bad, tile)) continue;
     }
+    tsr_give_scratch(&work->space->scratches, scratch);
 }
 
 /* ---- The frame ------------------------------------------------------------------------------------------- */
@@ -481,15 +523,24 @@ static void take_base(const struct tsr_image *image, const struct tsr_decode_job
         if (tsr_is_coded(&s->model->plane[p])) tsr_base_to_indices(image, &s->model->plane[p], s->base.plane[p]);
 }
 
-void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
-                          void *workspace)
+/* Jobs of one call, as the pool sees them. */
+struct batch {
+    struct tsr_pool *pool;
+    const struct tsr_image *image;
+    struct tsr_decode_job *jobs;
+    struct batch_shape shape;
+    uint8_t *workspace;
+};
+
+static void decode_frame(void *context, unsigned number)
 {
+    const struct batch *const b = context;
+    const struct tsr_image *const image = b->image;
+    struct tsr_decode_job *const job = &b->jobs[number];
     struct decode_space space;
     struct tsr_tiling cut;
-    job->status = TSR_ERROR_CORRUPT;
-    job->bad_tile = TSR_BAD_MODEL;
     if (!peek_tiles(image, job, &cut)) return;
-    lay_out_tiles(&space, pool, image, &cut, job->raster, workspace);
+    lay_out(&space, image, &b->shape, number, b->workspace);
     if (!prepare_model(image, job, &space)) return;
     struct tsr_frame_model *model = space.model;
 
@@ -509,7 +560,7 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         uint16_t *const plane = tsr_plane_in_raster(image, c, job->raster);
         if (plane) space.planes[c] = plane;
     }
-    tsr_pool_run(pool, decode_tiles, &work, tile_threads(pool, work.tiles));
+    tsr_pool_run(b->pool, decode_tiles, &work, tile_threads(b->pool, work.tiles));
     if (work.bad_tile < work.tiles) {
         job->bad_tile = work.bad_tile;
         return;
@@ -517,4 +568,19 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
 
     if (!tsr_has_bands(image)) tsr_finish_rows(image, model, space.planes, job->raster, 0, image->rows);
     job->status = TSR_OK;
+}
+
+void tsr_cpu_decode_frames(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *jobs,
+                           uint32_t frames, void *workspace)
+{
+    struct batch batch = {.pool = pool, .image = image, .jobs = jobs, .workspace = workspace};
+    struct decode_space space;
+    for (uint32_t i = 0; i < frames; i++) {
+        jobs[i].status = TSR_ERROR_CORRUPT;
+        jobs[i].bad_tile = TSR_BAD_MODEL;
+    }
+    if (!shape_of(pool, image, jobs, frames, &batch.shape)) return;
+    lay_out(&space, image, &batch.shape, 0, workspace);
+    tsr_begin_scratches(&space.scratches);
+    tsr_pool_run(pool, decode_frame, &batch, frames);
 }

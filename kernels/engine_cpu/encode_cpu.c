@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "encode_cpu.h"
 #include "encode_blocks_cpu.h"
 #include "train_plane_cpu.h"
 #include "encode_drawn_cpu.h"
@@ -21,9 +22,9 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The most scratch that a part needs at any time, for tiles of this size; intra: they may be predicted; drawn: NULL, or
- * how drawn frames are cut. */
-static size_t scratch_bytes(int32_t width, int32_t height, bool intra, const struct tsr_tiling *drawn)
+/* The most scratch that a part needs at any time, for tiles of this size; intra: they may be predicted. Drawn tiles
+ * have theirs elsewhere. */
+static size_t scratch_bytes(int32_t width, int32_t height, bool intra)
 {
     size_t most = tsr_predict_scratch_bytes(width);
     most = larger(most, tsr_code_scratch_bytes(width, height, tsr_lanes_for_tile(width, height)));
@@ -33,7 +34,6 @@ static size_t scratch_bytes(int32_t width, int32_t height, bool intra, const str
     most = larger(most, tsr_dc_choice_scratch_bytes(width));
     if (intra) most = larger(most, tsr_intra_scratch_bytes(width, height));
     most = larger(most, tsr_coefficients_scratch_bytes(TSR_LARGE_SLICE_BLOCKS));
-    if (drawn) most = larger(most, tsr_drawn_scratch_bytes(drawn->tile_width, drawn->tile_height));
     return (most + 63) / 64 * 64;
 }
 
@@ -129,8 +129,7 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     const struct tsr_tile dcs = tsr_tile_of_dcs(cut->tile_width, cut->tile_height);
     s->tile_dcs = (size_t)dcs.width * (size_t)dcs.height;
     s->tile_dc_coefficients = tsr_tile_coefficients(dcs.width, dcs.height);
-    const struct tsr_tiling drawn = tsr_cut_image(image, 1, true);
-    s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height, use.intra, use.drawn ? &drawn : NULL);
+    s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height, use.intra);
     s->tile_padded = tsr_padded_samples(cut->tile_width, cut->tile_height);
     s->tile_payload = s->tile_padded * sizeof(int16_t);
     assert(s->tile_payload >= tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height));
@@ -179,11 +178,43 @@ static struct tsr_tiling cut_tiles(const struct tsr_image *image, const struct t
     return tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder));
 }
 
-size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding)
+static size_t frame_space(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding)
 {
     struct tsr_encode_space space;
     const struct tsr_tiling cut = cut_tiles(image, coding);
     return lay_out(&space, pool, image, coding, &cut, NULL);
+}
+
+/* Scratches of drawn tiles: so many as threads may code them at once. */
+static struct tsr_scratches lay_out_drawn(const struct tsr_pool *pool, const struct tsr_image *image,
+                                          const struct tsr_coding *coding, uint32_t frames, void *base, size_t *used)
+{
+    if (!tsr_tries_drawn(coding)) return (struct tsr_scratches){0};
+    const struct tsr_tiling cut = cut_tiles(image, coding), drawn = tsr_cut_image(image, 1, true);
+    const uint64_t parts = (uint64_t)frames * tsr_parts_of(pool, tsr_tiling_count(cut)),
+                   threads = (uint64_t)tsr_pool_threads(pool);
+    const size_t bytes = (tsr_drawn_scratch_bytes(drawn.tile_width, drawn.tile_height) + 63) / 64 * 64;
+    return tsr_lay_out_scratches((unsigned)(parts < threads ? parts : threads), bytes, 64, base, used);
+}
+
+size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                            uint32_t frames)
+{
+    const size_t space = frame_space(pool, image, coding);
+    if (frames == 0 || space > SIZE_MAX / 2 / frames) return 0;
+    size_t used = space * frames;
+    lay_out_drawn(pool, image, coding, frames, NULL, &used);
+    return used;
+}
+
+struct tsr_encode_call tsr_cpu_encode_call(struct tsr_pool *pool, const struct tsr_image *image,
+                                           const struct tsr_coding *coding, uint32_t frames, void *workspace)
+{
+    struct tsr_encode_call call = {pool, image, coding, workspace, frame_space(pool, image, coding), {0}};
+    size_t used = call.space * frames;
+    call.drawn = lay_out_drawn(pool, image, coding, frames, workspace, &used);
+    tsr_begin_scratches(&call.drawn);
+    return call;
 }
 
 size_t tsr_cpu_raster_offset(const struct tsr_image *image, const struct tsr_coding *coding)
@@ -465,12 +496,15 @@ static uint64_t try_drawn(struct tsr_pool *pool, const struct tsr_image *image, 
 }
 
 /* refers: whether predictors may refer to the job's base, if there is one. */
-static void encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
-                         bool refers, struct tsr_encode_job *job, void *workspace)
+static void encode_frame(const struct tsr_encode_call *call, bool refers, struct tsr_encode_job *job, uint32_t frame)
 {
+    struct tsr_pool *const pool = call->pool;
+    const struct tsr_image *const image = call->image;
+    const struct tsr_coding *const coding = call->coding;
     struct tsr_encode_space space;
     const struct tsr_tiling cut = cut_tiles(image, coding);
-    lay_out(&space, pool, image, coding, &cut, workspace);
+    lay_out(&space, pool, image, coding, &cut, call->workspace + frame * call->space);
+    space.drawn_scratches = &call->drawn;
     struct tsr_frame_model *model = space.model;
     clear_model(image, model);
     model->tile_width = cut.tile_width;
@@ -510,22 +544,21 @@ static uint64_t coded_bytes(const struct tsr_coded_frame *coded)
 }
 
 /* With a base a frame is coded by references to it where that takes less. */
-void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
-                          struct tsr_encode_job *job, void *workspace)
+void tsr_cpu_encode_frame(const struct tsr_encode_call *call, struct tsr_encode_job *job, uint32_t frame)
 {
     assert(!job->base.room || !job->take);
     job->saved = 0;
     if (job->base.raster && job->only_refers) {
-        encode_frame(pool, image, coding, true, job, workspace);
+        encode_frame(call, true, job, frame);
         return;
     }
-    encode_frame(pool, image, coding, false, job, workspace);
+    encode_frame(call, false, job, frame);
     if (!job->base.raster) return;
     const uint64_t alone = coded_bytes(&job->coded);
-    encode_frame(pool, image, coding, true, job, workspace);
+    encode_frame(call, true, job, frame);
     const uint64_t referring = coded_bytes(&job->coded);
     if (alone <= referring)
-        encode_frame(pool, image, coding, false, job, workspace);
+        encode_frame(call, false, job, frame);
     else
         job->saved = alone - referring;
 }

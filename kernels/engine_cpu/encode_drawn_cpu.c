@@ -89,7 +89,7 @@ static void code_pieces(void *context, unsigned part)
 {
     struct drawn_work *const work = context;
     const struct tsr_encode_space *const s = work->space;
-    void *const scratch = s->scratch + part * s->scratch_bytes;
+    void *const scratch = tsr_take_scratch(s->drawn_scratches, part);
     for (uint32_t i; (i = atomic_fetch_add(&work->next, 1)) < work->pieces && !atomic_load(&work->failed);) {
         const uint32_t number = i / (uint32_t)work->planes;
         const int k = (int)(i % (uint32_t)work->planes), p = work->plane[k];
@@ -101,6 +101,7 @@ static void code_pieces(void *context, unsigned part)
         s->drawn_sizes[number * TSR_PLANES_LIMIT + (uint32_t)p] = (uint32_t)size;
         if (size == 0) atomic_store(&work->failed, true);
     }
+    tsr_give_scratch(s->drawn_scratches, scratch);
 }
 
 uint64_t tsr_code_drawn_planes(struct tsr_pool *pool, const struct tsr_image *image,

@@ -1,6 +1,6 @@
 /* The CPU engine: frames over a pool of threads, tiles of a frame over the same pool. */
 #define _GNU_SOURCE /* sched_getcpu */
-#include "engine_cpu.h"
+#include "encode_cpu.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -208,46 +208,24 @@ static void give_workspace(struct tsr_engine *engine, void *workspace)
 
 /* ---- Batches --------------------------------------------------------------------------------------------- */
 
-/* Jobs of one call, as the pool sees them. */
+/* Frames of a call that encodes, as the pool sees them. */
 struct batch {
-    struct tsr_engine *engine;
-    const struct tsr_image *image;
-    const struct tsr_coding *coding;
-    struct tsr_encode_job *encode;
-    struct tsr_decode_job *decode;
-    uint8_t *workspace;
-    size_t space;
+    struct tsr_encode_call call;
+    struct tsr_encode_job *jobs;
     struct tsr_spans spans; /* of one frame in a fresh space */
     atomic_bool is_coded;
 };
 
-static size_t frames_space(size_t space, uint32_t frames)
-{
-    return frames == 0 || space > SIZE_MAX / frames ? 0 : space * frames;
-}
-
 static size_t encode_workspace(const struct tsr_engine *engine, const struct tsr_image *image,
                                const struct tsr_coding *coding, uint32_t frames)
 {
-    return frames_space(tsr_cpu_encode_space(engine->pool, image, coding), frames);
-}
-
-/* The same space for each frame: that of the largest. */
-static size_t largest_decode_space(const struct tsr_engine *engine, const struct tsr_image *image,
-                                   const struct tsr_decode_job *jobs, uint32_t frames)
-{
-    size_t most = 0;
-    for (uint32_t i = 0; i < frames; i++) {
-        const size_t space = tsr_cpu_decode_space(engine->pool, image, &jobs[i]);
-        if (space > most) most = space;
-    }
-    return most;
+    return tsr_cpu_encode_space(engine->pool, image, coding, frames);
 }
 
 static size_t decode_workspace(const struct tsr_engine *engine, const struct tsr_image *image,
                                const struct tsr_decode_job *jobs, uint32_t frames)
 {
-    return frames_space(largest_decode_space(engine, image, jobs, frames), frames);
+    return tsr_cpu_decode_space(engine->pool, image, jobs, frames);
 }
 
 static size_t decode_bound(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
@@ -259,7 +237,7 @@ static size_t decode_bound(const struct tsr_engine *engine, const struct tsr_ima
 static void encode_one(void *context, unsigned index)
 {
     struct batch *b = context;
-    tsr_cpu_encode_frame(b->engine->pool, b->image, b->coding, &b->encode[index], b->workspace + index * b->space);
+    tsr_cpu_encode_frame(&b->call, &b->jobs[index], index);
 }
 
 static void encode_or_populate(void *context, unsigned index)
@@ -277,19 +255,14 @@ static void encode_or_populate(void *context, unsigned index)
  * pages cleared that later stages write. */
 static void encode_in_fresh_space(struct batch *b)
 {
-    tsr_cpu_encode_spans(b->engine->pool, b->image, b->coding, b->workspace, &b->spans);
-    tsr_pool_run(b->engine->pool, encode_or_populate, b, 1 + count_pieces(&b->spans));
+    tsr_cpu_encode_spans(b->call.pool, b->call.image, b->call.coding, b->call.workspace, &b->spans);
+    tsr_pool_run(b->call.pool, encode_or_populate, b, 1 + count_pieces(&b->spans));
 }
 
 static enum tsr_status encode(struct tsr_engine *engine, const struct tsr_image *image, const struct tsr_coding *coding,
                               struct tsr_encode_job *jobs, uint32_t frames, void *workspace)
 {
-    struct batch b = {.engine = engine,
-                      .image = image,
-                      .coding = coding,
-                      .encode = jobs,
-                      .workspace = workspace,
-                      .space = tsr_cpu_encode_space(engine->pool, image, coding)};
+    struct batch b = {.call = tsr_cpu_encode_call(engine->pool, image, coding, frames, workspace), .jobs = jobs};
     const bool is_fresh = is_first_use(engine, workspace, true);
     if (is_fresh && frames == 1 && tsr_pool_threads(engine->pool) > 1)
         encode_in_fresh_space(&b);
@@ -310,25 +283,14 @@ static void give_coded(struct tsr_engine *engine, struct tsr_encode_job *job)
     (void)job;
 }
 
-static void decode_one(void *context, unsigned index)
-{
-    struct batch *b = context;
-    tsr_cpu_decode_frame(b->engine->pool, b->image, &b->decode[index], b->workspace + index * b->space);
-}
-
 static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image *image, struct tsr_decode_job *jobs,
                               uint32_t frames, void *workspace)
 {
-    struct batch b = {.engine = engine,
-                      .image = image,
-                      .decode = jobs,
-                      .workspace = workspace,
-                      .space = largest_decode_space(engine, image, jobs, frames)};
     /* What a decoder touches first is small, and one thread touches it: clearing a large page for that takes as long
      * as decoding 1 to 3 % of a large image. A fresh space begins at a page. */
     if (is_first_use(engine, workspace, true) && frames == 1)
         tsr_prefer_small_pages(workspace, tsr_cpu_decode_small(engine->pool, image, jobs, workspace));
-    tsr_pool_run(engine->pool, decode_one, &b, frames);
+    tsr_cpu_decode_frames(engine->pool, image, jobs, frames, workspace);
     for (uint32_t i = 0; i < frames; i++) {
         jobs[i].engine = engine->ops->name;
         jobs[i].fallback = NULL;

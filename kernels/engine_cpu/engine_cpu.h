@@ -30,10 +30,9 @@ void tsr_cpu_engine_keep(struct tsr_engine *engine, size_t bytes);
 /* Frees what the engine keeps and nobody uses. */
 void tsr_cpu_engine_drop(struct tsr_engine *engine);
 
-size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image,
-                            const struct tsr_coding *coding);
-void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
-                          struct tsr_encode_job *job, void *workspace);
+/* The work space of a call that encodes so many frames (encode_cpu.h); 0: it is too large. */
+size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                            uint32_t frames);
 
 /* Where a frame's raster may stand in its work space, as engine.h says of raster_offset. */
 size_t tsr_cpu_raster_offset(const struct tsr_image *image, const struct tsr_coding *coding);
@@ -53,17 +52,18 @@ struct tsr_spans {
 void tsr_cpu_encode_spans(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                           void *workspace, struct tsr_spans *spans);
 
+/* The work space of a batch; 0 if none of its frames has a model. */
 size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image,
-                            const struct tsr_decode_job *job);
+                            const struct tsr_decode_job *jobs, uint32_t frames);
 
 /* The bytes at the start of the work space in which decoding has its tables. After them is its threads' scratch. */
 size_t tsr_cpu_decode_small(const struct tsr_pool *pool, const struct tsr_image *image,
                             const struct tsr_decode_job *job, void *workspace);
 
-/* Enough for any model of a frame of so many tiles, whose raster is aligned as words are. */
+/* Enough for any models of frames of so many tiles each, whose rasters are aligned as words are. */
 size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles,
                             uint32_t frames);
-void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
-                          void *workspace);
+void tsr_cpu_decode_frames(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *jobs,
+                           uint32_t frames, void *workspace);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base_cpu.h"
 #include "engine_cpu.h"
 #include "in_order_cpu.h"
+#include "scratches_cpu.h"
 #include "kernels/effort.h"
 #include "kernels/slices/coefficients_cpu.h"
 #include "kernels/tables/merge_cells_cpu.h"
@@ -71,6 +72,7 @@ struct tsr_encode_space {
     uint32_t *drawn_sizes; /* of the pieces of drawn tiles, TSR_PLANES_LIMIT a tile; NULL: no plane is tried */
     uint8_t *drawn_pieces; /* one after the other, drawn_room bytes */
     size_t drawn_room;
+    const struct tsr_scratches *drawn_scratches; /* by which threads of all frames code them */
     int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
     struct tsr_base_planes base;       /* if predictors may refer to one */
     uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */

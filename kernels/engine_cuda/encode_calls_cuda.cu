@@ -432,7 +432,7 @@ void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding
 
 size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding)
 {
-    const size_t by_cpu = tsr_cpu_encode_space(engine->pool, image, coding);
+    const size_t by_cpu = tsr_cpu_encode_space(engine->pool, image, coding, 1);
     if (!tsr_can_encode(image, coding)) return by_cpu;
     tsr_predict_batch p;
     frame_space s;
