@@ -113,11 +113,26 @@ static enum tsr_status put_other(struct deflate_coder *c, uint32_t token, uint32
     return TSR_OK;
 }
 
+/* Whether the model was right so far, and so cheap that it will not be refused for its steps. */
+static bool trusts(const struct deflate_coder *c)
+{
+    enum { EASY = 8 }; /* steps a byte */
+    const struct deflate_model *const m = &c->model;
+    return c->guessed || (c->trusts_from > 0 && m->at >= c->trusts_from &&
+                          deflate_work(m->size) - m->work <= EASY * (uint64_t)m->at);
+}
+
 /* Writing the residue: count tokens of the block from first on. */
 static enum tsr_status put_run(struct deflate_coder *c, const uint32_t *tokens, size_t count)
 {
     struct deflate_model *const m = &c->model;
     bool exact = true;
+    if (trusts(c)) {
+        c->guessed = true;
+        tsr_deflate_pass(m, tokens, count);
+        tsr_range_bit(&c->range, &c->chances.run, 0);
+        return TSR_OK;
+    }
     for (size_t i = 0;; i++) {
         i += tsr_deflate_go_on(m, tokens + i, c->predicted + i, count - i, m->end);
         if (m->work == 0) return costly(c);
@@ -126,6 +141,7 @@ static enum tsr_status put_run(struct deflate_coder *c, const uint32_t *tokens, 
         TSR_TRY(put_other(c, without_byte(tokens[i]), &c->hops[i]));
     }
     if (tsr_range_bit(&c->range, &c->chances.run, !exact) == 0) return TSR_OK;
+    c->trusts_from = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t token = without_byte(tokens[i]);
         if (!code_token(c, without_byte(c->predicted[i]), &token, c->hops[i])) return damaged(c);
