@@ -7,9 +7,7 @@
 
 enum {
     STRAY = 16, /* bytes of a residue by which parameters that seemed right are seen to be wrong later */
-    WORD = 8,   /* bytes that are copied at once */
-    /* Plain bytes after which a model that was right is taken to be right, where that may be guessed. */
-    TRUSTED = 1 << 17
+    WORD = 8    /* bytes that are copied at once */
 };
 
 static const char no_memory[] = "no memory for a deflate stream";
@@ -322,7 +320,8 @@ static enum tsr_status code_alone(struct reading *r, const struct deflate_parame
     c->spent = 0;
     c->most_spent = deflate_work(deflate_larger(r->plain->size, r->source.at));
     if (c->seems_exact) c->most_residue = residue->size + STRAY;
-    c->trusts_from = r->way.guessed && c->seems_exact ? TRUSTED : 0;
+    c->may_guess = r->way.guessed && c->seems_exact;
+    c->right = 0;
     tsr_deflate_begin(&c->model, parameters, r->plain->bytes, r->plain->size);
     begin_recall(r);
     tsr_range_begin_writing(&c->range, residue);
@@ -332,8 +331,7 @@ static enum tsr_status code_alone(struct reading *r, const struct deflate_parame
     tsr_deflate_clear(&c->model);
     if (c->guessed) *r->way.guessed = true;
     if (c->guessed) tsr_deflate_forget_recall(&c->recall);
-    c->trusts_from = 0;
-    c->guessed = false;
+    c->may_guess = c->guessed = false;
     if (c->range.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the residue of a deflate stream");
     TSR_TRY(status);
     return c->range.failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is too large")

@@ -113,13 +113,13 @@ static enum tsr_status put_other(struct deflate_coder *c, uint32_t token, uint32
     return TSR_OK;
 }
 
-/* Whether the model was right so far, and so cheap that it will not be refused for its steps. */
-static bool trusts(const struct deflate_coder *c)
+/* Whether the model is guessed to have the tokens that are next: it had all so far, in few steps. */
+static bool guesses(const struct deflate_coder *c)
 {
-    enum { EASY = 8 }; /* steps a byte */
+    enum { TOKENS = 3 << 14, STEPS = 8 }; /* tokens that tell it; steps a byte */
     const struct deflate_model *const m = &c->model;
-    return c->guessed || (c->trusts_from > 0 && m->at >= c->trusts_from &&
-                          deflate_work(m->size) - m->work <= EASY * (uint64_t)m->at);
+    return c->guessed || (c->may_guess && c->right >= TOKENS &&
+                          deflate_work(m->size) - m->work <= STEPS * (uint64_t)m->at);
 }
 
 /* Writing the residue: count tokens of the block from first on. */
@@ -127,7 +127,7 @@ static enum tsr_status put_run(struct deflate_coder *c, const uint32_t *tokens, 
 {
     struct deflate_model *const m = &c->model;
     bool exact = true;
-    if (trusts(c)) {
+    if (guesses(c)) {
         c->guessed = true;
         tsr_deflate_pass(m, tokens, count);
         tsr_range_bit(&c->range, &c->chances.run, 0);
@@ -140,8 +140,9 @@ static enum tsr_status put_run(struct deflate_coder *c, const uint32_t *tokens, 
         exact = false;
         TSR_TRY(put_other(c, without_byte(tokens[i]), &c->hops[i]));
     }
+    c->may_guess &= exact;
+    c->right += count;
     if (tsr_range_bit(&c->range, &c->chances.run, !exact) == 0) return TSR_OK;
-    c->trusts_from = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t token = without_byte(tokens[i]);
         if (!code_token(c, without_byte(c->predicted[i]), &token, c->hops[i])) return damaged(c);

@@ -336,8 +336,8 @@ struct deflate_coder {
      * more than most_spent, coding ends with an error. */
     uint64_t spent, most_spent;
     bool is_costly;
-    uint32_t trusts_from; /* of writing a residue: where the model is no longer asked if it was right so far; or 0 */
-    bool guessed;         /* it was not asked */
+    bool may_guess, guessed; /* of writing a residue: the model, which was right so far, need not be asked; was not */
+    size_t right;            /* tokens of which the model was asked */
     uint64_t choice; /* steps that choosing parameters may still take; UINT64_MAX: it has not begun */
     struct tsr_error *error;
     /* What follows is kept from stream to stream. */
