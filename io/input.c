@@ -161,6 +161,17 @@ void tsr_input_set_watch(struct tsr_input *input, const struct tsr_watch *watch,
 void tsr_input_follow(struct tsr_input *input, const struct tsr_input *source)
 {
     tsr_input_set_watch(input, source->watch, TSR_PASS_PROVE, source->asks);
+    input->guessed = source->guessed;
+}
+
+void tsr_input_set_guessed(struct tsr_input *input, bool *guessed)
+{
+    input->guessed = guessed;
+}
+
+bool *tsr_input_guessed(const struct tsr_input *input)
+{
+    return input->guessed;
 }
 
 void tsr_input_begin(struct tsr_input *input)

@@ -142,7 +142,12 @@ typedef bool tsr_input_asks(const struct tsr_watch *watch, enum tsr_pass pass, u
 void tsr_input_set_watch(struct tsr_input *input, const struct tsr_watch *watch, enum tsr_pass pass,
                          tsr_input_asks *asks);
 
-/* The same watch for what comes of the input. */
+/* Who codes the input may guess what is likely, and sets *guessed then: the file is restored and compared once it is
+ * written, and written again without guesses if it does not come back. NULL, as at first: nothing may be guessed. */
+void tsr_input_set_guessed(struct tsr_input *input, bool *guessed);
+bool *tsr_input_guessed(const struct tsr_input *input);
+
+/* The same watch and the same guess for what comes of the input. */
 void tsr_input_follow(struct tsr_input *input, const struct tsr_input *source);
 
 /* Asks now; or whether a read was cancelled, whatever came of that: TSR_ERROR_CANCELLED, else the status. */

@@ -450,28 +450,48 @@ static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_wanted 
     return status;
 }
 
+/* Writes a file and proves it. *out: NULL, or what is to be delivered. *finished: when it was written. */
+static enum tsr_status write_proven(struct tsr_engine *engine, struct tsr_input *in, const struct tsr_data_sink *sink,
+                                    const struct tsr_wanted *wanted, struct tsr_output **out, double *finished,
+                                    struct tsr_written *written, struct tsr_report *report, struct tsr_error *error)
+{
+    struct tsr_output *spool = NULL; /* what is to be encrypted */
+    enum tsr_status status = tsr_open_sink(sink, true, out, error);
+    if (status == TSR_OK) tsr_output_inherit(*out, in);
+    if (status == TSR_OK && wanted->key) status = tsr_output_create_spool(*out, true, &spool, error);
+    struct tsr_output *const plain = spool ? spool : *out;
+    if (status == TSR_OK) tsr_output_forgo_hash(*out); /* its sections, or blocks, have theirs */
+    if (status == TSR_OK) tsr_output_forgo_hash(plain);
+    if (status == TSR_OK) status = tsr_write_container(engine, in, plain, wanted, false, written, report, error);
+    if (status == TSR_OK) status = tsr_check_loss(wanted, written, tsr_input_name(in), error);
+    if (status == TSR_OK && spool) status = tsr_output_seal(spool, wanted->key, *out, error);
+    tsr_output_close(spool);
+    if (status == TSR_OK) status = tsr_finish_file(engine, *out, report, error);
+    *finished = tsr_seconds();
+    return status == TSR_OK ? prove(engine, wanted, in, *out, &written->proof, report, error) : status;
+}
+
 static enum tsr_status compress_file(struct tsr_engine *engine, const struct tsr_data_source *source,
                                      const struct tsr_data_sink *sink, const struct tsr_wanted *wanted,
                                      struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_input *in = NULL;
-    struct tsr_output *out = NULL, *spool = NULL; /* what is to be encrypted */
+    struct tsr_output *out = NULL;
     struct tsr_written written = {0};
     const double start = tsr_seconds();
+    double finished = start;
+    bool guessed = false;
     enum tsr_status status = tsr_open_source(source, &in, error);
-    if (status == TSR_OK) status = tsr_open_sink(sink, true, &out, error);
-    if (status == TSR_OK) tsr_output_inherit(out, in);
-    if (status == TSR_OK && wanted->key) status = tsr_output_create_spool(out, true, &spool, error);
-    struct tsr_output *const plain = spool ? spool : out;
-    if (status == TSR_OK) tsr_output_forgo_hash(out); /* its sections, or blocks, have theirs */
-    if (status == TSR_OK) tsr_output_forgo_hash(plain);
-    if (status == TSR_OK) status = tsr_write_container(engine, in, plain, wanted, false, &written, report, error);
-    if (status == TSR_OK) status = tsr_check_loss(wanted, &written, tsr_input_name(in), error);
-    if (status == TSR_OK && spool) status = tsr_output_seal(spool, wanted->key, out, error);
-    tsr_output_close(spool);
-    if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
-    const double finished = tsr_seconds();
-    if (status == TSR_OK) status = prove(engine, wanted, in, out, &written.proof, report, error);
+    if (status == TSR_OK && wanted->verify != TSR_VERIFY_NONE) tsr_input_set_guessed(in, &guessed);
+    if (status == TSR_OK)
+        status = write_proven(engine, in, sink, wanted, &out, &finished, &written, report, error);
+    if (status == TSR_ERROR_VERIFY && guessed) { /* perhaps because of that */
+        tsr_output_close(out);
+        out = NULL;
+        tsr_clear_report(report);
+        tsr_input_set_guessed(in, NULL);
+        status = write_proven(engine, in, sink, wanted, &out, &finished, &written, report, error);
+    }
     if (status == TSR_OK) status = tsr_input_ask(in, error);
     if (status == TSR_OK) {
         tsr_report_written(wanted, &written, report);

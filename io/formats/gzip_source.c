@@ -96,6 +96,7 @@ static enum tsr_status unfold(struct tsr_source *s, const uint8_t *file, size_t 
                               struct tsr_error *error)
 {
     const struct tsr_node_work work = {.crew = tsr_input_crew(s->input),
+                                       .guessed = tsr_input_guessed(s->input),
                                        .is_verified = tsr_input_is_verified(s->input)};
     struct tsr_bytes plain = {.limit = plain_bytes}, residue = {.limit = size + 64};
     size_t used;

@@ -18,6 +18,7 @@ struct tsr_node_work {
     const struct tsr_values *values; /* that a raster's samples stand for: VALUES.md; else NULL */
     struct tsr_crew crew;            /* threads that help */
     struct deflate_coder **kept;     /* of deflate streams one after the other: see struct tsr_deflate_way; or NULL */
+    bool *guessed;        /* of splitting: tsr_input_set_guessed; of joining: as it was left by that; or NULL */
     bool is_verified;     /* of splitting and joining for a proof: the written file will be made again, too */
     size_t whole;         /* bytes that joining makes, where the node is told; else 0 */
     uint64_t room;        /* what the file says that joining takes; else 0 */

@@ -584,6 +584,7 @@ enum tsr_status tsr_make(const struct tsr_header *header, const struct tsr_makin
     m->output = output;
     m->making = *making;
     m->work = (struct tsr_node_work){.image = &header->image, .crew = making->crew, .kept = &m->coder};
+    m->work.guessed = making->input ? tsr_input_guessed(making->input) : NULL;
     m->work.interlaced = tsr_makes_png(header) && tsr_png_rows_of(header).interlaced;
     if (tsr_has_planes(header)) m->work.form = header->parameters[0];
     m->work.values = &header->values;

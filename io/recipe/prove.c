@@ -31,6 +31,7 @@ static enum tsr_status split_and_join(const struct tsr_node *node, const struct 
     if (error) *error = damage;
     if (status == TSR_ERROR_CORRUPT) return tsr_decline(error);
     TSR_TRY(status);
+    if (work->guessed && *work->guessed && damage.offset == TSR_NO_OFFSET) return TSR_OK;
     const struct tsr_node_parts parts = {plain->bytes ? plain->bytes + plain_before : (const uint8_t *)"",
                                          residue->bytes ? residue->bytes + residue_before : (const uint8_t *)"",
                                          plain->size - plain_before, residue->size - residue_before};
@@ -46,8 +47,11 @@ enum tsr_status tsr_prove(const struct tsr_node *node, const struct tsr_node_wor
 {
     struct deflate_coder *coder = NULL;
     struct tsr_node_work own = *work;
+    bool guessed = false;
     if (!own.kept) own.kept = &coder;
+    if (own.guessed) own.guessed = &guessed; /* by this node */
     const enum tsr_status status = split_and_join(node, &own, bytes, size, used, plain, residue, error);
+    if (guessed) *work->guessed = true;
     tsr_deflate_forget(coder);
     return status;
 }

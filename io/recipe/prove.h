@@ -5,7 +5,8 @@
 #include "io/nodes/node.h"
 
 /* Splits bytes by a node, joins the parts again, and compares: appends plain bytes and residue, which give the same
- * bytes. *used: the bytes that the node has taken. Errors: TSR_DECLINED (the bytes are not of this kind, or do not come
+ * bytes. If the node guesses (tsr_input_set_guessed), it is left to the written file to show that. *used: the bytes
+ * that the node has taken. Errors: TSR_DECLINED (the bytes are not of this kind, or do not come
  * back; the text says why, as half a sentence; with an offset if they look damaged there, after TSR_OK, too),
  * TSR_ERROR_LIMIT (memory). After an error, the caller still frees plain bytes and residue. */
 enum tsr_status tsr_prove(const struct tsr_node *node, const struct tsr_node_work *work, const uint8_t *bytes,

@@ -49,6 +49,11 @@ static void load_words(const struct tsr_image *image, const uint8_t *raster, int
         for (size_t i = 0; i < count; i++) out[i] = in[i];
         return;
     }
+    if (image->bits_allocated == 8 && walk.step == 3 && !image->swapped) {
+        const uint8_t *in = raster + walk.first;
+        for (size_t i = 0; i < count; i++) out[i] = in[3 * i];
+        return;
+    }
     for (size_t i = 0, at = walk.first; i < count; i++, at += walk.step) {
         if (image->bits_allocated == 8)
             out[i] = raster[at ^ (size_t)image->swapped];
@@ -101,6 +106,11 @@ static void store_words(const struct tsr_image *image, const uint16_t *in, int c
     if (image->bits_allocated == 8 && walk.step == 1 && !image->swapped) {
         uint8_t *restrict out = raster + walk.first;
         for (size_t i = 0; i < count; i++) out[i] = (uint8_t)in[i];
+        return;
+    }
+    if (image->bits_allocated == 8 && walk.step == 3 && !image->swapped) {
+        uint8_t *restrict out = raster + walk.first;
+        for (size_t i = 0; i < count; i++) out[3 * i] = (uint8_t)in[i];
         return;
     }
     for (size_t i = 0, at = walk.first; i < count; i++, at += walk.step) {

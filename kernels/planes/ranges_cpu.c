@@ -110,24 +110,54 @@ enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uin
     return best;
 }
 
+/* Loops that compilers make vectors of: three planes apart, one transform, one direction. */
+#define COLOUR_LOOP static inline __attribute__((always_inline)) void
+
+COLOUR_LOOP apply(uint16_t *restrict a, uint16_t *restrict b, uint16_t *restrict c, size_t count,
+                  const enum tsr_colour colour, int bits)
+{
+    for (size_t i = 0; i < count; i++) {
+        int32_t v[3] = {a[i], b[i], c[i]};
+        tsr_colour_forward(v, colour, bits);
+        a[i] = (uint16_t)v[0];
+        b[i] = (uint16_t)v[1];
+        c[i] = (uint16_t)v[2];
+    }
+}
+
+COLOUR_LOOP undo(uint16_t *restrict a, uint16_t *restrict b, uint16_t *restrict c, size_t count,
+                 const enum tsr_colour colour, int bits, const bool clamp)
+{
+    for (size_t i = 0; i < count; i++) {
+        int32_t v[3] = {a[i], b[i], c[i]};
+        tsr_colour_inverse(v, colour, bits, clamp);
+        a[i] = (uint16_t)v[0];
+        b[i] = (uint16_t)v[1];
+        c[i] = (uint16_t)v[2];
+    }
+}
+
 void tsr_apply_colour(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits)
 {
-    if (colour == TSR_COLOUR_NONE) return;
-    for (size_t i = 0; i < count; i++) {
-        int32_t v[3];
-        colour_at(planes, i, colour, bits, v);
-        for (int c = 0; c < 3; c++) planes[c][i] = (uint16_t)v[c];
-    }
+    uint16_t *const a = planes[0], *const b = planes[1], *const c = planes[2];
+    if (colour == TSR_COLOUR_GREEN) apply(a, b, c, count, TSR_COLOUR_GREEN, bits);
+    if (colour == TSR_COLOUR_RCT) apply(a, b, c, count, TSR_COLOUR_RCT, bits);
+    if (colour == TSR_COLOUR_YCOCG) apply(a, b, c, count, TSR_COLOUR_YCOCG, bits);
+}
+
+COLOUR_LOOP undo_either(uint16_t *const *planes, size_t count, const enum tsr_colour colour, int bits, bool clamp)
+{
+    if (clamp)
+        undo(planes[0], planes[1], planes[2], count, colour, bits, true);
+    else
+        undo(planes[0], planes[1], planes[2], count, colour, bits, false);
 }
 
 void tsr_undo_colour(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits, bool clamp)
 {
-    if (colour == TSR_COLOUR_NONE) return;
-    for (size_t i = 0; i < count; i++) {
-        int32_t v[3] = {planes[0][i], planes[1][i], planes[2][i]};
-        tsr_colour_inverse(v, colour, bits, clamp);
-        for (int c = 0; c < 3; c++) planes[c][i] = (uint16_t)v[c];
-    }
+    if (colour == TSR_COLOUR_GREEN) undo_either(planes, count, TSR_COLOUR_GREEN, bits, clamp);
+    if (colour == TSR_COLOUR_RCT) undo_either(planes, count, TSR_COLOUR_RCT, bits, clamp);
+    if (colour == TSR_COLOUR_YCOCG) undo_either(planes, count, TSR_COLOUR_YCOCG, bits, clamp);
 }
 
 /* ---- Quantised samples ------------------------------------------------------------------------------------ */

@@ -348,6 +348,7 @@ static enum tsr_status inflate_file(struct dicom_source *s, const struct stream 
     struct tsr_source *const source = &s->base;
     const size_t file_size = (size_t)tsr_input_size(source->input), start = stream->start, inflated = stream->inflated;
     const struct tsr_node_work work = {.crew = tsr_input_crew(source->input),
+                                       .guessed = tsr_input_guessed(source->input),
                                        .is_verified = tsr_input_is_verified(source->input)};
     struct tsr_bytes plain = {.limit = inflated}, coded = {.limit = 2 * file_size + 4096};
     uint8_t head[2 + TSR_VARINT_LIMIT] = {0}; /* of the record of the only stream: GZIP.md */

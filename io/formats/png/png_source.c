@@ -126,6 +126,7 @@ static enum tsr_status read_pixels(struct tsr_source *source, const struct png *
     const struct tsr_node_work work = {.image = &header->image,
                                        .interlaced = tsr_png_rows_of(header).interlaced,
                                        .crew = tsr_input_crew(source->input),
+                                       .guessed = tsr_input_guessed(source->input),
                                        .is_verified = tsr_input_is_verified(source->input)};
     const uint8_t *const chunks = png->file + png->first_idat;
     const size_t size = png->after_idat - png->first_idat, bytes = tsr_raster_bytes(&header->image);

@@ -320,6 +320,8 @@ static enum tsr_status code_alone(struct reading *r, const struct deflate_parame
     c->spent = 0;
     c->most_spent = deflate_work(deflate_larger(r->plain->size, r->source.at));
     if (c->seems_exact) c->most_residue = residue->size + STRAY;
+    c->may_guess = r->way.guessed && c->seems_exact;
+    c->right = 0;
     tsr_deflate_begin(&c->model, parameters, r->plain->bytes, r->plain->size);
     begin_recall(r);
     tsr_range_begin_writing(&c->range, residue);
@@ -327,6 +329,9 @@ static enum tsr_status code_alone(struct reading *r, const struct deflate_parame
     if (status == TSR_OK) tsr_range_finish(&c->range);
     tsr_deflate_end_record(&c->model);
     tsr_deflate_clear(&c->model);
+    if (c->guessed) *r->way.guessed = true;
+    if (c->guessed) tsr_deflate_forget_recall(&c->recall);
+    c->may_guess = c->guessed = false;
     if (c->range.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the residue of a deflate stream");
     TSR_TRY(status);
     return c->range.failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is too large")
@@ -348,6 +353,19 @@ static enum tsr_status code_all(struct reading *r, const struct deflate_paramete
     return code_alone(r, parameters, residue, error);
 }
 
+/* The residue with other parameters takes the place of one, if it has fewer bytes than least. */
+static bool code_otherwise(struct reading *r, const struct deflate_parameters *parameters, size_t least, size_t before,
+                           struct tsr_bytes *residue)
+{
+    struct tsr_bytes again = {.limit = least};
+    const bool is_smaller =
+        code_all(r, parameters, &again, NULL) == TSR_OK && r->coder->strayed == 0 && again.size < least;
+    if (is_smaller) residue->size = before;
+    if (is_smaller) tsr_bytes_put(residue, again.bytes, again.size, NULL);
+    tsr_bytes_free(&again);
+    return is_smaller;
+}
+
 /* Codes with the parameters chosen. Those that seemed right may be wrong later: then they are chosen once more there,
  * and the better ones of the two remain. */
 static enum tsr_status choose_and_code(struct reading *r, struct tsr_bytes *residue, struct tsr_error *error)
@@ -355,7 +373,6 @@ static enum tsr_status choose_and_code(struct reading *r, struct tsr_bytes *resi
     struct deflate_coder *const c = r->coder;
     const struct deflate_marks *const marks = &r->outline->marks;
     struct deflate_parameters first = r->outline->chosen, second;
-    struct tsr_bytes again = {.limit = residue->limit};
     const size_t before = residue->size;
     if (!r->outline->is_chosen || c->segment_count > 0)
         TSR_TRY(tsr_deflate_choose(c, marks, r->plain, 0, &first, error));
@@ -364,19 +381,15 @@ static enum tsr_status choose_and_code(struct reading *r, struct tsr_bytes *resi
     if (c->strayed == 0) return TSR_OK;
     second = first;
     TSR_TRY(tsr_deflate_choose(c, marks, r->plain, c->strayed, &second, error));
+    const bool is_other = memcmp(&first, &second, sizeof first) != 0;
+    if (is_other && c->seems_exact && code_otherwise(r, &second, residue->size - before, before, residue))
+        return TSR_OK; /* the first ones need more bytes up to where they stray */
     c->seems_exact = false;
+    c->most_residue = SIZE_MAX;
     residue->size = before;
     TSR_TRY(code_all(r, &first, residue, error));
-    if (memcmp(&first, &second, sizeof first) == 0) return TSR_OK;
-    const size_t size = residue->size - before;
-    again.limit = size;
-    if (code_all(r, &second, &again, NULL) == TSR_OK && again.size < size) {
-        residue->size = before;
-        tsr_bytes_put(residue, again.bytes, again.size, NULL);
-    } else {
+    if (is_other && !code_otherwise(r, &second, residue->size - before, before, residue))
         tsr_deflate_forget_recall(&c->recall);
-    }
-    tsr_bytes_free(&again);
     return TSR_OK;
 }
 
@@ -471,8 +484,9 @@ enum tsr_status tsr_deflate_read(const uint8_t *stream, size_t size, size_t *use
     return tsr_deflate_read_by(&TSR_DEFLATE_ALONE, stream, size, used, plain, residue, error);
 }
 
-static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *in, const uint8_t *plain, size_t size,
-                                    struct tsr_bytes *stream, struct tsr_error *error)
+/* is_guess: more steps than reading the stream may take end it. */
+static enum tsr_status write_stream(struct deflate_coder *c, bool is_guess, struct tsr_cursor *in, const uint8_t *plain,
+                                    size_t size, struct tsr_bytes *stream, struct tsr_error *error)
 {
     struct deflate_parameters parameters;
     struct deflate_sink sink = {.stream = stream};
@@ -482,7 +496,7 @@ static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *
     c->sink = &sink;
     c->stop = SIZE_MAX;
     tsr_deflate_begin(&c->model, &parameters, plain, size);
-    c->model.work *= DEFLATE_PATIENCE;
+    if (!is_guess) c->model.work *= DEFLATE_PATIENCE;
     if (c->recall.count == 1) c->model.replay = c->recall.records;
     tsr_range_begin_reading(&c->range, in->bytes + in->at, in->size - in->at);
     const enum tsr_status status = tsr_deflate_code(c);
@@ -521,7 +535,8 @@ enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const ui
     struct deflate_coder *const coder = take_coder(way);
     if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, no_memory);
     coder->error = error;
-    const enum tsr_status status = write_stream(coder, &in, plain, plain_size, stream, error);
+    const bool is_guess = way->guessed && *way->guessed;
+    const enum tsr_status status = write_stream(coder, is_guess, &in, plain, plain_size, stream, error);
     tsr_deflate_forget_recall(&coder->recall);
     give_coder(way, coder);
     return status;

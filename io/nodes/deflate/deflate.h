@@ -38,8 +38,9 @@ struct tsr_deflate_way {
     void (*meanwhile)(void *context);
     void *context;
     struct deflate_coder **kept;
-    bool recalls; /* the same parts will be joined next, by the same coder: what was searched for is not searched again
-                   */
+    bool *guessed; /* as in struct tsr_node_work */
+    bool recalls;  /* the same parts will be joined next, by the same coder: what was searched for is not searched again
+                    */
 };
 #define TSR_DEFLATE_USUAL_PIECE ((size_t)1 << 20)
 #define TSR_DEFLATE_ALONE ((const struct tsr_deflate_way){.piece = TSR_DEFLATE_USUAL_PIECE})
@@ -57,6 +58,7 @@ static inline struct tsr_deflate_way tsr_deflate_way_of(const struct tsr_node_wo
 {
     struct tsr_deflate_way way = tsr_deflate_with(&work->crew);
     way.kept = work->kept;
+    way.guessed = work->guessed;
     way.recalls = work->kept && work->is_verified;
     return way;
 }

@@ -113,11 +113,26 @@ static enum tsr_status put_other(struct deflate_coder *c, uint32_t token, uint32
     return TSR_OK;
 }
 
+/* Whether the model is guessed to have the tokens that are next: it had all so far, in few steps. */
+static bool guesses(const struct deflate_coder *c)
+{
+    enum { TOKENS = 3 << 14, STEPS = 8 }; /* tokens that tell it; steps a byte */
+    const struct deflate_model *const m = &c->model;
+    return c->guessed || (c->may_guess && c->right >= TOKENS &&
+                          deflate_work(m->size) - m->work <= STEPS * (uint64_t)m->at);
+}
+
 /* Writing the residue: count tokens of the block from first on. */
 static enum tsr_status put_run(struct deflate_coder *c, const uint32_t *tokens, size_t count)
 {
     struct deflate_model *const m = &c->model;
     bool exact = true;
+    if (guesses(c)) {
+        c->guessed = true;
+        tsr_deflate_pass(m, tokens, count);
+        tsr_range_bit(&c->range, &c->chances.run, 0);
+        return TSR_OK;
+    }
     for (size_t i = 0;; i++) {
         i += tsr_deflate_go_on(m, tokens + i, c->predicted + i, count - i, m->end);
         if (m->work == 0) return costly(c);
@@ -125,6 +140,8 @@ static enum tsr_status put_run(struct deflate_coder *c, const uint32_t *tokens, 
         exact = false;
         TSR_TRY(put_other(c, without_byte(tokens[i]), &c->hops[i]));
     }
+    c->may_guess &= exact;
+    c->right += count;
     if (tsr_range_bit(&c->range, &c->chances.run, !exact) == 0) return TSR_OK;
     for (size_t i = 0; i < count; i++) {
         uint32_t token = without_byte(tokens[i]);

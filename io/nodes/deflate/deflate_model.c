@@ -243,6 +243,21 @@ size_t tsr_deflate_go_on(struct deflate_model *m, const uint32_t *stream, uint32
     return count;
 }
 
+void tsr_deflate_pass(struct deflate_model *m, const uint32_t *stream, size_t count)
+{
+    uint32_t last = 0;
+    m->carried = 0;
+    m->record = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t length = deflate_length(stream[i]);
+        last = length > 0 ? length : 1;
+        m->at += last;
+    }
+    m->at -= last;
+    slide_window(m);
+    m->at += last;
+}
+
 void tsr_deflate_jump(struct deflate_model *m, uint32_t at)
 {
     m->at = at;

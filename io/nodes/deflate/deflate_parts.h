@@ -214,6 +214,8 @@ void tsr_deflate_advance(struct deflate_model *model, uint32_t token);
 size_t tsr_deflate_go_on(struct deflate_model *model, const uint32_t *stream, uint32_t *made, size_t most,
                          uint32_t stop);
 void tsr_deflate_jump(struct deflate_model *model, uint32_t at);
+/* Goes over tokens of a stream, which the model need not have. It can go on in no other way then. */
+void tsr_deflate_pass(struct deflate_model *model, const uint32_t *stream, size_t count);
 /* After tsr_deflate_begin: goes to where a piece begins, for which there is so much work. */
 void tsr_deflate_lead(struct deflate_model *model, uint32_t at, uint64_t work);
 /* The place of the match among those of at least its length, the nearest first; DEFLATE_NO_HOP: not found. And back:
@@ -334,6 +336,8 @@ struct deflate_coder {
      * more than most_spent, coding ends with an error. */
     uint64_t spent, most_spent;
     bool is_costly;
+    bool may_guess, guessed; /* of writing a residue: the model, which was right so far, need not be asked; was not */
+    size_t right;            /* tokens of which the model was asked */
     uint64_t choice; /* steps that choosing parameters may still take; UINT64_MAX: it has not begun */
     struct tsr_error *error;
     /* What follows is kept from stream to stream. */

@@ -575,7 +575,8 @@ static long divided(const uint8_t *bytes, size_t size, const char *what, uint64_
     assert_int_equal(tsr_deflate_read(made.bytes, made.size, &used, &whole, &single, NULL), TSR_OK);
     for (size_t i = 0; i < 3; i++) {
         int calls = 0;
-        const struct tsr_deflate_way way = {{runs[i], NULL}, 1 << 16, count_call, &calls, NULL, false};
+        const struct tsr_deflate_way way = {
+            .crew = {runs[i], NULL}, .piece = 1 << 16, .meanwhile = count_call, .context = &calls};
         struct tsr_bytes found = {.limit = size}, residue = {.limit = LIMIT}, again = {.limit = made.size + 3};
         struct tsr_error error = {0};
         expect(tsr_deflate_read_by(&way, made.bytes, made.size, &used, &found, &residue, &error) == TSR_OK, "%s: %s",
