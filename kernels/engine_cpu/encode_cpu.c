@@ -504,11 +504,6 @@ static void encode_frame(struct tsr_pool *pool, const struct tsr_image *image, c
     if (tries_drawn) choose_drawn(pool, image, &space, job, drawn, is_drawing);
 }
 
-static uint64_t coded_bytes(const struct tsr_coded_frame *coded)
-{
-    return coded->model.size + tsr_tiles_bytes(coded);
-}
-
 /* With a base a frame is coded by references to it where that takes less. */
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                           struct tsr_encode_job *job, void *workspace)
@@ -521,9 +516,9 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     }
     encode_frame(pool, image, coding, false, job, workspace);
     if (!job->base.raster) return;
-    const uint64_t alone = coded_bytes(&job->coded);
+    const uint64_t alone = tsr_coded_bytes(&job->coded);
     encode_frame(pool, image, coding, true, job, workspace);
-    const uint64_t referring = coded_bytes(&job->coded);
+    const uint64_t referring = tsr_coded_bytes(&job->coded);
     if (alone <= referring)
         encode_frame(pool, image, coding, false, job, workspace);
     else
