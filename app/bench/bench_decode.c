@@ -200,7 +200,8 @@ static void measure_cuda(struct bench *bench, struct bench_workload *workload, c
     const size_t arena = tsr_cuda_decode_lay_out(&job.batch, image, &cut, frames, lanes, !lanes, false, payload_bytes,
                                                  payloads, job.rasters, NULL);
     uint8_t *base = bench_take(ON_DEVICE, arena);
-    tsr_cuda_decode_lay_out(&job.batch, image, &cut, frames, lanes, !lanes, false, payload_bytes, payloads, job.rasters, base);
+    tsr_cuda_decode_lay_out(&job.batch, image, &cut, frames, lanes, !lanes, false, payload_bytes, payloads, job.rasters,
+                            base);
     bench_copy(ON_DEVICE, (void *)(uintptr_t)job.batch.model, ON_HOST, model, frames * sizeof *model);
     bench_copy(ON_DEVICE, (void *)(uintptr_t)job.batch.tile, ON_HOST, tile,
                (size_t)frames * input->tiles * sizeof *tile);

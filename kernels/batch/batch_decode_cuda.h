@@ -104,8 +104,8 @@ extern "C" {
 #endif
 
 /* Shapes the batch and lays its arrays out from base on; if base is null, it only counts. Returns the bytes that they
- * take. cut: the tiles' sides. has_bases: there is room for bases. payload_bytes: of models and tiles, as they follow each other. d_payloads,
- * d_rasters: where they are, or null: a place for them is among the arrays. */
+ * take. cut: the tiles' sides. has_bases: there is room for bases. payload_bytes: of models and tiles, as they follow
+ * each other. d_payloads, d_rasters: where they are, or null: a place for them is among the arrays. */
 size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct tsr_image *image,
                                const struct tsr_tiling *cut, uint32_t frames, bool has_lanes, bool has_transform,
                                bool has_bases, size_t payload_bytes, const uint8_t *d_payloads, uint8_t *d_rasters,

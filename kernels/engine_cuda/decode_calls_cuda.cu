@@ -84,10 +84,10 @@ cudaError_t copy_originals(const tsr_batch *batch, tsr_measured *measured)
             const tsr_decode_job &job = frames.jobs[i];
             const uint32_t number = call->first + i;
             measured[number] = *job.measured;
-            TSR_CUDA_TRY(cudaMemcpyAsync(m.originals + number * m.frame_bytes,
-                                         is_in_stock(frames, job) ? job.original
-                                                                  : place_at_end(batch, number, m.frame_bytes),
-                                         m.frame_bytes, cudaMemcpyHostToDevice, batch->slot->stream));
+            TSR_CUDA_TRY(
+                cudaMemcpyAsync(m.originals + number * m.frame_bytes,
+                                is_in_stock(frames, job) ? job.original : place_at_end(batch, number, m.frame_bytes),
+                                m.frame_bytes, cudaMemcpyHostToDevice, batch->slot->stream));
         }
     }
     return cudaMemcpyAsync(m.measured, measured, m.frames * sizeof *measured, cudaMemcpyHostToDevice,

@@ -306,7 +306,8 @@ cudaError_t copy_in(const tsr_batch *batch)
     return copy(batch->host, 0, end);
 }
 
-/* Lays a batch out, and behind it a coding for each frame, and whether it refers to a base. Returns the bytes of all. */
+/* Lays a batch out, and behind it a coding for each frame, and whether it refers to a base. Returns the bytes of all.
+ */
 size_t lay_out(tsr_predict_batch *p, const tsr_image &image, const tsr_coding &coding, uint32_t frames, bool has_bases,
                uint8_t *d_base)
 {
@@ -326,8 +327,8 @@ const tsr_coding *put_codings(const tsr_batch *batch)
 {
     const size_t bases = batch->kind.has_bases ? batch->frames * batch->encode.b.shape.frame_bytes : 0;
     tsr_coding *const codings =
-        reinterpret_cast<tsr_coding *>(batch->host_end - (bases + alignof(tsr_coding) - 1) / alignof(tsr_coding) *
-                                                             alignof(tsr_coding)) -
+        reinterpret_cast<tsr_coding *>(batch->host_end -
+                                       (bases + alignof(tsr_coding) - 1) / alignof(tsr_coding) * alignof(tsr_coding)) -
         batch->frames;
     for (const tsr_batch_call *call = batch->calls; call; call = call->next)
         for (uint32_t i = 0; i < call->frames; i++)
@@ -483,8 +484,8 @@ void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding
     }
 }
 
-/* Frames with bases, as tsr_cpu_encode_frame does them: without references, then with them, and where these take no less,
- * without them again. What the CPU engine has coded is done. */
+/* Frames with bases, as tsr_cpu_encode_frame does them: without references, then with them, and where these take no
+ * less, without them again. What the CPU engine has coded is done. */
 void encode_with_bases(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
                        uint32_t frames, void *workspace)
 {

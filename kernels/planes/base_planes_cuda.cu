@@ -99,8 +99,8 @@ __device__ __forceinline__ uint32_t load_sample(const tsr_image &image, const ui
 template <typename Frames>
 __global__ void __launch_bounds__(THREADS) k_bases(const base_shape s, const Frames of, unsigned blocks)
 {
-    const uint32_t frame = blockIdx.x / blocks, count = s.image.columns * s.image.rows,
-                   components = s.image.components, place = (blockIdx.x - frame * blocks) * THREADS + threadIdx.x;
+    const uint32_t frame = blockIdx.x / blocks, count = s.image.columns * s.image.rows, components = s.image.components,
+                   place = (blockIdx.x - frame * blocks) * THREADS + threadIdx.x;
     if (place >= count || !of.refers(frame)) return;
     const uint8_t *const raster = s.bases.rasters + frame * s.frame_bytes;
     const uint32_t row = place / s.image.columns, column = place - row * s.image.columns;
@@ -111,7 +111,8 @@ __global__ void __launch_bounds__(THREADS) k_bases(const base_shape s, const Fra
             value[c] = (int32_t)load_sample(
                 s.image, raster, s.image.planar ? (size_t)c * count + place : (size_t)place * components + c);
     if (components >= 3) of.transform(frame, value);
-    uint16_t *const out = s.bases.planes + (size_t)frame * components * s.plane_samples + (size_t)row * s.pitch + column;
+    uint16_t *const out =
+        s.bases.planes + (size_t)frame * components * s.plane_samples + (size_t)row * s.pitch + column;
 #pragma unroll
     for (uint32_t c = 0; c < COMPONENTS; c++)
         if (c < components && of.is_coded(frame, c))
@@ -151,15 +152,15 @@ template <typename Frames> cudaError_t make_bases(const base_shape &s, const Fra
 int tsr_predict_bases(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     const tsr_batch_shape &b = batch->b.shape;
-    const base_shape shape = {b.image,      b.frames,      b.pitch,      b.plane_samples, b.frame_bytes,
-                              b.tile_width, b.tile_height, batch->bases};
+    const base_shape shape = {b.image,       b.frames,     b.pitch,       b.plane_samples,
+                              b.frame_bytes, b.tile_width, b.tile_height, batch->bases};
     return make_bases(shape, encoded{*batch}, stream);
 }
 
 int tsr_cuda_decode_bases(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream)
 {
     const tsr_cuda_decode_batch &b = *batch;
-    const base_shape shape = {b.image,      b.frames,      b.pitch, b.plane_samples, b.frame_bytes,
-                              b.tile_width, b.tile_height, b.bases};
+    const base_shape shape = {b.image,       b.frames,     b.pitch,       b.plane_samples,
+                              b.frame_bytes, b.tile_width, b.tile_height, b.bases};
     return make_bases(shape, decoded{b}, stream);
 }

@@ -41,8 +41,8 @@ static inline uint8_t *put_segment(uint8_t *at, struct tsr_segment *to, struct t
     return at + from.size;
 }
 
-/* Codes the frames of an image with an engine. bases: as those of the coded frames, which keep them. told, if not NULL, gets the job of each frame: which engine did it, and
- * why. */
+/* Codes the frames of an image with an engine. bases: as those of the coded frames, which keep them. told, if not NULL,
+ * gets the job of each frame: which engine did it, and why. */
 static inline struct coded_frames code_frames_on(struct tsr_engine *engine, const struct tsr_image *image,
                                                  const struct tsr_coding *coding, const uint8_t *rasters,
                                                  const uint8_t *const *bases, uint32_t frames,

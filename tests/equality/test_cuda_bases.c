@@ -120,7 +120,9 @@ TEST(volumes)
         const bool rans = n % 2;
         struct tsr_coding coding = {.path = TSR_PATH_PREDICT,
                                     .coder = rans ? TSR_CODER_RANS : TSR_CODER_HUFFMAN,
-                                    .effort = n % 4 == 0 ? 9 : n < 3 ? 3 + 2 * n : 1 + n % 8};
+                                    .effort = n % 4 == 0 ? 9
+                                              : n < 3    ? 3 + 2 * n
+                                                         : 1 + n % 8};
         if (n > 2 && skip_case()) continue;
         const uint32_t gap = n % 5 == 1 ? 7 : 1,
                        found = check_volume(&r, &image, &coding, gap, 2 + (uint32_t)n % 4, &on_gpu);
