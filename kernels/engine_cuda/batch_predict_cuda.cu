@@ -69,6 +69,14 @@ void take_counts(tsr_predict_batch &p, uint8_t *base, size_t &used)
     if (p.tries_anchors) tsr_take_array(p.anchored_residual, base, used, p.b.shape.planes);
 }
 
+void take_bases(tsr_predict_batch &p, uint8_t *base, size_t &used)
+{
+    const tsr_batch_shape &of = p.b.shape;
+    tsr_take_array(p.bases.rasters, base, used, of.frames * of.frame_bytes);
+    tsr_take_array(p.bases.planes, base, used, of.planes * of.plane_samples);
+    tsr_take_array(p.bases.means, base, used, of.planes * of.plane_samples);
+}
+
 /* Makes the choices that a batch's launches leave open. */
 cudaError_t choose_launches(tsr_predict_batch &p)
 {
@@ -100,11 +108,7 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     tsr_take_array(b.shared.samples, base, used, planes * b.shape.plane_samples);
     tsr_take_array(b.shared.index, base, used, planes * b.shape.values);
     if (b.shape.packs_colours) tsr_take_array(b.shared.colour_set, base, used, frames);
-    if (has_bases) {
-        tsr_take_array(p.bases.rasters, base, used, frames * b.shape.frame_bytes);
-        tsr_take_array(p.bases.planes, base, used, planes * b.shape.plane_samples);
-        tsr_take_array(p.bases.means, base, used, planes * b.shape.plane_samples);
-    }
+    if (has_bases) take_bases(p, base, used);
     tsr_take_array(p.code, base, used, places);
     if (p.huffman) tsr_take_array(p.rows, base, used, tiles * (size_t)b.shape.tile_height);
     tsr_take_array(p.words, base, used, tiles * p.tile_words);

@@ -168,7 +168,6 @@ void finish_frame(void *context, unsigned index)
     model->planes = planes;
     model->may_have_base = job->base.room != NULL;
     model->has_base = f.batch->kind.has_bases && job->base.raster;
-
     const uint32_t first_plane = number * b.shape.components, first_tile = first_plane * b.shape.tiles;
     const uint64_t start = b.shared.payload_offset[first_tile];
     const uint8_t *payloads = f.batch->host_payloads + start;
