@@ -45,6 +45,11 @@ static inline size_t tsr_tiles_bytes(const struct tsr_coded_frame *frame)
     return bytes;
 }
 
+static inline uint64_t tsr_coded_bytes(const struct tsr_coded_frame *frame)
+{
+    return frame->model.size + tsr_tiles_bytes(frame);
+}
+
 /* The base of a frame that is coded without loss: a raster of an image that is alike (BASE.md). NULL: the frame refers
  * to none. */
 struct tsr_base {
@@ -63,7 +68,8 @@ struct tsr_encode_job {
      * time. The model is complete then. An engine may leave out the last tiles, or all. */
     void (*take)(void *taker, const struct tsr_coded_frame *coded, uint32_t tile);
     void *taker;
-    struct tsr_base base; /* in; for the CPU engine alone. With one the raster stays, and no tile is given away early */
+    struct tsr_base base; /* in; of all jobs of a call, or of none, there is a room. With one the raster stays, and no
+                             tile is given away early */
     bool only_refers;     /* in, with a base: it is not coded without references to that */
     uint64_t
         saved; /* out, with a base, unless that is set: bytes that the frame would take more without references to it */
@@ -83,7 +89,7 @@ struct tsr_decode_job {
     const struct tsr_segment *tile; /* in: payloads by number */
     uint32_t tiles;
     const struct tsr_window *window; /* in: NULL, or what the image is part of; for the CPU engine alone */
-    struct tsr_base base;            /* in; of a window that window's raster; for the CPU engine alone */
+    struct tsr_base base;            /* in; of a window that window's raster */
     uint8_t *raster;                 /* out: tsr_frame_bits(image) bits; spare bits of the last byte are 0 */
     /* in: NULL, or what takes the raster's bytes in their order while later ones are still decoded, in one thread at a
      * time. An engine may leave out the last bytes, or all, and may have given some when a tile turns out corrupt. */

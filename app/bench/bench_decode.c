@@ -197,10 +197,11 @@ static void measure_cuda(struct bench *bench, struct bench_workload *workload, c
     for (uint32_t f = 0; f < frames; f++)
         bench_copy(ON_DEVICE, job.expected + f * frame_bytes, ON_HOST,
                    pictures->decoded + f % pictures->frames * frame_bytes, frame_bytes);
-    const size_t arena = tsr_cuda_decode_lay_out(&job.batch, image, &cut, frames, lanes, !lanes, payload_bytes,
+    const size_t arena = tsr_cuda_decode_lay_out(&job.batch, image, &cut, frames, lanes, !lanes, false, payload_bytes,
                                                  payloads, job.rasters, NULL);
     uint8_t *base = bench_take(ON_DEVICE, arena);
-    tsr_cuda_decode_lay_out(&job.batch, image, &cut, frames, lanes, !lanes, payload_bytes, payloads, job.rasters, base);
+    tsr_cuda_decode_lay_out(&job.batch, image, &cut, frames, lanes, !lanes, false, payload_bytes, payloads, job.rasters,
+                            base);
     bench_copy(ON_DEVICE, (void *)(uintptr_t)job.batch.model, ON_HOST, model, frames * sizeof *model);
     bench_copy(ON_DEVICE, (void *)(uintptr_t)job.batch.tile, ON_HOST, tile,
                (size_t)frames * input->tiles * sizeof *tile);

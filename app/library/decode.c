@@ -476,7 +476,7 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
     struct decoding d = {.engine = engine, .reader = reader, .exporter = exporter, .leaves_pixels = leaves_pixels};
     d.header = tsr_container_header(reader);
     d.coded = tsr_coded_image(d.header);
-    if (tsr_has_references(d.header)) d.engine = engine->cpu;
+    if (d.header->has_base) d.engine = engine->cpu;
     tsr_hasher_init(&d.frames);
     tsr_hasher_init(&d.spliced);
     tsr_parts_begin(&d.parts);

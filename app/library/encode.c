@@ -512,7 +512,7 @@ enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *
                                   struct tsr_container_writer *writer, struct tsr_error *error)
 {
     struct encoding e = {.source = source, .writer = writer, .is_trial = true};
-    e.engine = tsr_has_references(&source->header) ? engine->cpu : engine;
+    e.engine = source->header.has_base ? engine->cpu : engine;
     tsr_hasher_init(&e.frames);
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK) status = encode_frames(&e, error);
@@ -547,7 +547,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
                                     struct tsr_encoded *encoded, struct tsr_error *error)
 {
     struct encoding e = {0};
-    e.engine = tsr_has_references(&source->header) ? engine->cpu : engine;
+    e.engine = source->header.has_base ? engine->cpu : engine;
     e.source = source;
     e.writer = writer;
     e.encoded.profile = encoded->profile;

@@ -39,10 +39,10 @@ static uint32_t batch_frames(const struct tsr_engine *engine, const struct tsr_i
 
 /* ---- Bases (BASE.md) --------------------------------------------------------------------------------------------- */
 
-/* What frames with a base, or linked ones, are worked on by: the CPU engine alone. */
+/* What frames with a base are worked on by: the CPU engine alone. */
 static const struct tsr_engine *engine_for(const struct tsr_engine *engine, const struct tsr_header *header)
 {
-    return header && tsr_has_references(header) ? engine->cpu : engine;
+    return header && header->has_base ? engine->cpu : engine;
 }
 
 /* Of each frame at once: its base's raster, and room for its planes. */

@@ -121,11 +121,6 @@ bool tsr_may_be_linked(const struct tsr_header *header)
            image->frames > 1 && (image->bits_allocated == 8 || image->bits_allocated == 16) && !image->swapped;
 }
 
-bool tsr_has_references(const struct tsr_header *header)
-{
-    return header->has_base || header->linked;
-}
-
 bool tsr_is_spliced(const struct tsr_header *header)
 {
     return header->recipe == TSR_RECIPE_SPLICE && !tsr_has_values(header);

@@ -122,10 +122,8 @@ struct tsr_image tsr_coded_image(const struct tsr_header *header);
 /* Whether a file may have patches: prefix, rasters and suffix are the file with loss, or a PNG is written anew. */
 bool tsr_may_have_patches(const struct tsr_header *header);
 
-/* Whether frames of a file may be linked; and whether predictors of a file's frames refer to other samples than the
- * frame's own: those of a base, or of the frame before. */
+/* Whether predictors of a file's frames may refer to the frame before. */
 bool tsr_may_be_linked(const struct tsr_header *header);
-bool tsr_has_references(const struct tsr_header *header);
 
 /* Whether prefix, rasters and suffix, one after the other, are the file, with loss and without. */
 bool tsr_is_spliced(const struct tsr_header *header);

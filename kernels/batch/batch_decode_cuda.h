@@ -11,6 +11,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "base_cuda.h"
 #include "entropy/frame_model.h"
 
 /* What became of a frame. */
@@ -49,6 +50,7 @@ struct tsr_cuda_decode_batch {
     size_t model_bytes;            /* from model to model */
     size_t frame_bytes;            /* from raster to raster */
     bool has_lanes, has_transform; /* there is room for pieces of path P's lanes, and for all others */
+    bool may_have_base;            /* models say whether their frames refer to bases. Not part of the layout */
 
     const struct tsr_cuda_piece *model; /* by frame, in payloads: the model's bytes */
     const struct tsr_cuda_piece *tile;  /* by frame and tile */
@@ -63,6 +65,7 @@ struct tsr_cuda_decode_batch {
     uint8_t *lane_tables;                /* by plane, tsr_cuda_lane_table_bytes() each; if has_lanes */
     uint8_t *lanes;                      /* work space of tsr_cuda_decode_lanes */
     uint8_t *transform;                  /* and of tsr_cuda_decode_transform_tiles */
+    struct tsr_cuda_bases bases;         /* of other batches no model may refer to any */
     uint8_t *rasters;
 };
 enum { TSR_DECODE_SPARE = 64 };
@@ -101,16 +104,19 @@ extern "C" {
 #endif
 
 /* Shapes the batch and lays its arrays out from base on; if base is null, it only counts. Returns the bytes that they
- * take. cut: the tiles' sides. payload_bytes: of models and tiles, as they follow each other. d_payloads,
- * d_rasters: where they are, or null: a place for them is among the arrays. */
+ * take. cut: the tiles' sides. has_bases: there is room for bases. payload_bytes: of models and tiles, as they follow
+ * each other. d_payloads, d_rasters: where they are, or null: a place for them is among the arrays. */
 size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct tsr_image *image,
                                const struct tsr_tiling *cut, uint32_t frames, bool has_lanes, bool has_transform,
-                               size_t payload_bytes, const uint8_t *d_payloads, uint8_t *d_rasters, void *d_base);
+                               bool has_bases, size_t payload_bytes, const uint8_t *d_payloads, uint8_t *d_rasters,
+                               void *d_base);
 /* All stages, in the order in which they follow here. */
 int tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);
 
 /* Reads the models; sets the frames' states. */
 int tsr_cuda_decode_models(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);
+/* Bases to planes, if there is room for them. */
+int tsr_cuda_decode_bases(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);
 /* Cuts tiles' payloads into pieces (FORMAT.md 5.3). */
 int tsr_cuda_decode_pieces(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);
 /* Pieces that are raw, of any plane: piece.size == tsr_raw_tile_bytes(). */

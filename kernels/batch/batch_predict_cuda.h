@@ -7,6 +7,7 @@
 #ifndef TSR_KERNELS_BATCH_BATCH_PREDICT_CUDA_H
 #define TSR_KERNELS_BATCH_BATCH_PREDICT_CUDA_H
 
+#include "base_cuda.h"
 #include "batch_transform_cuda.h"
 
 #include "entropy/predictor_training.h"
@@ -117,11 +118,20 @@ struct tsr_predict_batch {
     struct tsr_predictor_model *predictor;               /* by plane; a result */
     struct tsr_residual_model *residual;                 /* by plane; a result */
     struct tsr_residual_model *anchored_residual;        /* by plane; of the trial */
+    struct tsr_cuda_bases bases;
+    const uint8_t *refers; /* by frame: 1: its predictors may refer to its base. Null: none has one. Not part of the
+                              layout */
 };
 
 TSR_HD bool tsr_is_rans(const struct tsr_predict_batch *p, uint32_t plane)
 {
     return p->rans_components >> plane % p->b.shape.components & 1u;
+}
+
+/* Packed colours are no quantities, and no base has them. */
+TSR_HD bool tsr_frame_refers(const struct tsr_predict_batch *p, uint32_t frame)
+{
+    return p->refers && p->refers[frame] && p->b.shared.frame[frame].packing == TSR_COLOURS_PLAIN;
 }
 
 /* Sets of counts: one a plane. Where planes try anchors, as many follow, of the planes with anchored residuals. */
@@ -159,13 +169,16 @@ static inline bool tsr_cuda_can_predict(const struct tsr_image *image, const str
 extern "C" {
 #endif
 
-/* As tsr_cuda_lay_out and tsr_cuda_encode_batch. */
+/* As tsr_cuda_lay_out and tsr_cuda_encode_batch. has_bases: there is room for bases, and frames may refer to them. */
 size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_image *image,
-                           const struct tsr_coding *coding, uint32_t frames, const uint8_t *d_rasters, void *d_base);
+                           const struct tsr_coding *coding, uint32_t frames, bool has_bases, const uint8_t *d_rasters,
+                           void *d_base);
 int tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t stream);
 
 /* Values to x, in place. */
 int tsr_predict_indices(const struct tsr_predict_batch *batch, cudaStream_t stream);
+/* Bases, of the frames that refer to theirs, to planes. */
+int tsr_predict_bases(const struct tsr_predict_batch *batch, cudaStream_t stream);
 /* Predictors and labels, with their codes; and predictions. */
 int tsr_predict_train(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stream);

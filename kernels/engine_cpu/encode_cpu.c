@@ -538,11 +538,6 @@ static void encode_frame(const struct tsr_encode_call *call, bool refers, struct
     if (tries_drawn) choose_drawn(pool, image, &space, job, drawn, is_drawing);
 }
 
-static uint64_t coded_bytes(const struct tsr_coded_frame *coded)
-{
-    return coded->model.size + tsr_tiles_bytes(coded);
-}
-
 /* With a base a frame is coded by references to it where that takes less. */
 void tsr_cpu_encode_frame(const struct tsr_encode_call *call, struct tsr_encode_job *job, uint32_t frame)
 {
@@ -554,9 +549,9 @@ void tsr_cpu_encode_frame(const struct tsr_encode_call *call, struct tsr_encode_
     }
     encode_frame(call, false, job, frame);
     if (!job->base.raster) return;
-    const uint64_t alone = coded_bytes(&job->coded);
+    const uint64_t alone = tsr_coded_bytes(&job->coded);
     encode_frame(call, true, job, frame);
-    const uint64_t referring = coded_bytes(&job->coded);
+    const uint64_t referring = tsr_coded_bytes(&job->coded);
     if (alone <= referring)
         encode_frame(call, false, job, frame);
     else

@@ -49,8 +49,8 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
     for (uint32_t c = 0; c < 3; c++) model->colours.list[c] = b.lists + ((size_t)frame * 3 + c) * b.listed;
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, piece.size);
     tsr_cuda_decode_frame state = {TSR_DECODE_OK, TSR_NO_BAD_TILE};
-    if (!tsr_get_frame_model(&reader, &b.image, model) || model->tile_width != b.tile_width ||
-        model->tile_height != b.tile_height)
+    if (!tsr_get_model_on_base(&reader, &b.image, b.may_have_base, model) || model->tile_width != b.tile_width ||
+        model->tile_height != b.tile_height || (model->has_base && !b.bases.planes))
         state.state = TSR_DECODE_BAD;
     for (uint32_t p = 0; p < b.frame_planes && state.state == TSR_DECODE_OK; p++) {
         const tsr_plane_model *plane = &model->plane[p];
@@ -265,7 +265,8 @@ __global__ void __launch_bounds__(THREADS) k_rasters(const tsr_cuda_decode_batch
 
 size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct tsr_image *image,
                                const struct tsr_tiling *cut, uint32_t frames, bool has_lanes, bool has_transform,
-                               size_t payload_bytes, const uint8_t *d_payloads, uint8_t *d_rasters, void *d_base)
+                               bool has_bases, size_t payload_bytes, const uint8_t *d_payloads, uint8_t *d_rasters,
+                               void *d_base)
 {
     tsr_cuda_decode_batch &b = *batch;
     uint8_t *base = static_cast<uint8_t *>(d_base);
@@ -314,6 +315,12 @@ size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct
         take(b.lane_tables, base, used, b.planes * tsr_cuda_lane_table_bytes());
         take(b.lanes, base, used, tsr_cuda_decode_lanes_workspace(batch));
     }
+    if (has_bases) {
+        const size_t planes = (size_t)frames * image->components * b.plane_samples;
+        take(b.bases.rasters, base, used, frames * b.frame_bytes);
+        take(b.bases.planes, base, used, planes * sizeof *b.bases.planes);
+        take(b.bases.means, base, used, planes * sizeof *b.bases.means);
+    }
     if (has_transform) take(b.transform, base, used, tsr_cuda_decode_transform_workspace(batch));
     return used;
 }
@@ -321,6 +328,7 @@ size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct
 int tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream)
 {
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_models(batch, stream));
+    if (batch->bases.planes) TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_bases(batch, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_pieces(batch, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_raw(batch, stream));
     if (batch->has_transform) TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_transform_tiles(batch, stream));

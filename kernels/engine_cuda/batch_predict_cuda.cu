@@ -14,7 +14,7 @@ extern "C" {
 namespace
 {
 
-void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *coding, uint32_t frames)
+void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *coding, uint32_t frames, bool has_bases)
 {
     memset(&p, 0, sizeof p);
     tsr_cuda_batch &b = p.b;
@@ -32,7 +32,7 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
         p.rans_components |= (uint32_t)(tsr_plane_coder(coding, image, (int)c) == TSR_CODER_RANS) << c;
     p.huffman = p.rans_components != (1u << image->components) - 1;
     p.plan_count = tsr_training_plans(effort, samples, p.plan);
-    p.references = tsr_min(image->components - 1, TSR_REFERENCES_LIMIT);
+    p.references = has_bases ? (int)TSR_REFERENCES_LIMIT : tsr_min(image->components - 1, TSR_REFERENCES_LIMIT);
     const struct tsr_context_plan contexts = tsr_context_plan(effort, coding->coder, samples);
     p.period = contexts.period;
     p.cuts_period = contexts.cuts_period;
@@ -69,6 +69,14 @@ void take_counts(tsr_predict_batch &p, uint8_t *base, size_t &used)
     if (p.tries_anchors) tsr_take_array(p.anchored_residual, base, used, p.b.shape.planes);
 }
 
+void take_bases(tsr_predict_batch &p, uint8_t *base, size_t &used)
+{
+    const tsr_batch_shape &of = p.b.shape;
+    tsr_take_array(p.bases.rasters, base, used, of.frames * of.frame_bytes);
+    tsr_take_array(p.bases.planes, base, used, of.planes * of.plane_samples);
+    tsr_take_array(p.bases.means, base, used, of.planes * of.plane_samples);
+}
+
 /* Makes the choices that a batch's launches leave open. */
 cudaError_t choose_launches(tsr_predict_batch &p)
 {
@@ -82,12 +90,13 @@ cudaError_t choose_launches(tsr_predict_batch &p)
 } // namespace
 
 size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_image *image,
-                           const struct tsr_coding *coding, uint32_t frames, const uint8_t *d_rasters, void *d_base)
+                           const struct tsr_coding *coding, uint32_t frames, bool has_bases, const uint8_t *d_rasters,
+                           void *d_base)
 {
     tsr_predict_batch &p = *batch;
     tsr_cuda_batch &b = p.b;
     uint8_t *base = static_cast<uint8_t *>(d_base);
-    shape(p, image, coding, frames);
+    shape(p, image, coding, frames, has_bases);
     const size_t planes = b.shape.planes, tiles = planes * b.shape.tiles, places = tiles * p.tile_places;
     size_t used = 0;
     uint8_t *rasters;
@@ -99,6 +108,7 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     tsr_take_array(b.shared.samples, base, used, planes * b.shape.plane_samples);
     tsr_take_array(b.shared.index, base, used, planes * b.shape.values);
     if (b.shape.packs_colours) tsr_take_array(b.shared.colour_set, base, used, frames);
+    if (has_bases) take_bases(p, base, used);
     tsr_take_array(p.code, base, used, places);
     if (p.huffman) tsr_take_array(p.rows, base, used, tiles * (size_t)b.shape.tile_height);
     tsr_take_array(p.words, base, used, tiles * p.tile_words);
@@ -168,6 +178,7 @@ int tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_colour(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_ranges(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_indices(p, stream));
+    if (p->refers) TSR_CUDA_TRY((cudaError_t)tsr_predict_bases(p, stream));
     if (p->plan_count > 0) {
         TSR_CUDA_TRY((cudaError_t)tsr_predict_train(p, stream));
         TSR_CUDA_TRY((cudaError_t)tsr_predict_samples(p, stream));

@@ -40,7 +40,7 @@ tsr_status tsr_cuda_decode(tsr_engine *engine, const tsr_image *image, tsr_decod
  * for both only p->b is filled in. */
 bool tsr_can_encode(const tsr_image *image, const tsr_coding *coding);
 size_t tsr_lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_coding *coding, uint32_t frames,
-                         const uint8_t *d_rasters, void *d_base);
+                         bool has_bases, const uint8_t *d_rasters, void *d_base);
 cudaError_t tsr_run_batch(const tsr_predict_batch *p, cudaStream_t stream);
 
 /* A call's share of a batch, as the pool's threads see it; frames: the call's context, which has its engine. */

@@ -25,9 +25,10 @@ const char *const other_model = "a frame has lanes, paths, slices or drawn plane
 /* ---- A batch -------------------------------------------------------------------------------------------- */
 
 /* The area on the way to the device: payloads, each frame's model and then its tiles; then the pieces that say where
- * they are, models of all frames, then tiles of all frames; where frames are measured, what is measured of them, and at
- * the end of the area originals, the first one last. On the way back: states, sums, then rasters. */
-uint8_t *place_of_original(const tsr_batch *batch, uint32_t number, size_t bytes)
+ * they are, models of all frames, then tiles of all frames; where frames are measured, what is measured of them. At the
+ * end of the area stand originals, or bases: no frame has both. The first one is the last. On the way back: states,
+ * sums, then rasters. */
+uint8_t *place_at_end(const tsr_batch *batch, uint32_t number, size_t bytes)
 {
     return batch->host_end - (number + 1) * bytes;
 }
@@ -49,9 +50,11 @@ void stage(tsr_batch *batch, const tsr_batch_call *call)
     for (uint32_t i = 0; i < call->frames; i++) {
         put(frames->jobs[i].model);
         for (uint32_t t = 0; t < frames->jobs[i].tiles; t++) put(frames->jobs[i].tile[t]);
-        if (batch->kind.measures && !is_in_stock(*frames, frames->jobs[i].original))
-            memcpy(place_of_original(batch, call->first + i, call->frame_bytes), frames->jobs[i].original,
-                   call->frame_bytes);
+        const tsr_decode_job &job = frames->jobs[i];
+        uint8_t *const at_end = place_at_end(batch, call->first + i, call->frame_bytes);
+        if (batch->kind.measures && !is_in_stock(*frames, job.original))
+            memcpy(at_end, job.original, call->frame_bytes);
+        if (batch->kind.has_bases) memcpy(at_end, job.base.raster, call->frame_bytes);
     }
 }
 
@@ -83,14 +86,24 @@ cudaError_t copy_originals(const tsr_batch *batch, tsr_measured *measured)
             const tsr_decode_job &job = frames.jobs[i];
             const uint32_t number = call->first + i;
             measured[number] = *job.measured;
-            TSR_CUDA_TRY(cudaMemcpyAsync(
-                m.originals + number * m.frame_bytes,
-                is_in_stock(frames, job.original) ? job.original : place_of_original(batch, number, m.frame_bytes),
-                m.frame_bytes, cudaMemcpyHostToDevice, batch->slot->stream));
+            TSR_CUDA_TRY(cudaMemcpyAsync(m.originals + number * m.frame_bytes,
+                                         is_in_stock(frames, job.original) ? job.original
+                                                                           : place_at_end(batch, number, m.frame_bytes),
+                                         m.frame_bytes, cudaMemcpyHostToDevice, batch->slot->stream));
         }
     }
     return cudaMemcpyAsync(m.measured, measured, m.frames * sizeof *measured, cudaMemcpyHostToDevice,
                            batch->slot->stream);
+}
+
+/* Copies bases to the device. */
+cudaError_t copy_bases(const tsr_batch *batch)
+{
+    const tsr_cuda_decode_batch &b = batch->decode;
+    for (uint32_t f = 0; f < b.frames; f++)
+        TSR_CUDA_TRY(cudaMemcpyAsync(b.bases.rasters + f * b.frame_bytes, place_at_end(batch, f, b.frame_bytes),
+                                     b.frame_bytes, cudaMemcpyHostToDevice, batch->slot->stream));
+    return cudaSuccess;
 }
 
 /* Copies rasters out: to those in the stock, the others to the area. Where frames are damaged nobody reads them. */
@@ -117,15 +130,16 @@ cudaError_t run(tsr_batch *batch)
     const uint32_t frames = batch->frames;
     const tsr_tiling cut = {(int32_t)image->columns, (int32_t)image->rows, batch->kind.tile_width,
                             batch->kind.tile_height};
+    const bool measures = batch->kind.measures, has_bases = batch->kind.has_bases;
     const size_t decode_bytes = tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform,
-                                                        batch->payload_bytes, NULL, NULL, NULL);
-    const bool measures = batch->kind.measures;
+                                                        has_bases, batch->payload_bytes, NULL, NULL, NULL);
     const size_t bytes =
         decode_bytes + (measures ? tsr_cuda_measure_lay_out(&batch->measure, image, frames, NULL, NULL) : 0);
     if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
     TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_worth, batch->device_limit));
-    tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform, batch->payload_bytes, NULL,
-                            NULL, slot->d_bytes);
+    tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform, has_bases,
+                            batch->payload_bytes, NULL, NULL, slot->d_bytes);
+    b.may_have_base = batch->kind.on_bases;
     if (measures) tsr_cuda_measure_lay_out(&batch->measure, image, frames, b.rasters, slot->d_bytes + decode_bytes);
     const size_t tiles = (size_t)frames * b.tiles, state_bytes = (frames * sizeof *b.frame + 15) / 16 * 16,
                  sum_bytes = measures ? frames * sizeof *batch->host_sums : 0;
@@ -145,6 +159,7 @@ cudaError_t run(tsr_batch *batch)
         cudaMemsetAsync(const_cast<uint8_t *>(b.payloads) + batch->payload_bytes, 0, TSR_DECODE_SPARE, slot->stream));
     TSR_CUDA_TRY(copy(b.model, pieces, frames * sizeof *pieces));
     TSR_CUDA_TRY(copy(b.tile, pieces + frames, tiles * sizeof *pieces));
+    if (has_bases) TSR_CUDA_TRY(copy_bases(batch));
     if (measures) TSR_CUDA_TRY(copy_originals(batch, reinterpret_cast<tsr_measured *>(pieces + frames + tiles)));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_frames(&b, slot->stream));
@@ -202,7 +217,7 @@ void look_ahead(const tsr_image *image, const tsr_decode_job *jobs, uint32_t fra
     for (int c = 0; c < 3; c++) model->colours.list[c] = lists + (size_t)c * 65536;
     for (uint32_t i = 0; i < frames; i++) {
         struct tsr_bit_reader reader = tsr_bit_reader(jobs[i].model.bytes, jobs[i].model.size);
-        if (!tsr_get_frame_head(&reader, image, false, model)) continue;
+        if (!tsr_get_frame_head(&reader, image, jobs[i].base.room != NULL, model)) continue;
         for (int p = 0; p < model->planes && tsr_get_plane_start(&reader, image, model, p); p++) {
             const tsr_plane_model *const plane = &model->plane[p];
             if (!tsr_is_coded(plane) || plane->drawn) continue;
@@ -226,6 +241,18 @@ bool peek_cut(const tsr_image *image, const tsr_decode_job &job, tsr_tiling *cut
     return tsr_get_tiling(&reader, image, cut) && tsr_tiling_count(*cut) == job.tiles;
 }
 
+/* A frame with a base is measured by the caller. */
+bool is_measured(const tsr_decode_job &job)
+{
+    return job.measured && !job.base.room;
+}
+
+/* Can both go into a batch, if their tiles have the same sides? */
+bool are_alike(const tsr_decode_job &a, const tsr_decode_job &b)
+{
+    return is_measured(a) == is_measured(b) && !a.base.room == !b.base.room && !a.base.raster == !b.base.raster;
+}
+
 /* Room for what the host reads of models. */
 struct peeked_models {
     tsr_frame_model model;
@@ -241,11 +268,12 @@ uint32_t frames_alike(const tsr_gathering *g, const tsr_image *image, const tsr_
     tsr_tiling other;
     tsr_cuda_decode_batch b;
     if (!peek_cut(image, jobs[0], cut)) return 0;
-    call->each = tsr_cuda_decode_lay_out(&b, image, cut, 1, true, true, 0, NULL, NULL, NULL);
+    const bool has_bases = jobs[0].base.raster != NULL;
+    call->each = tsr_cuda_decode_lay_out(&b, image, cut, 1, true, true, has_bases, 0, NULL, NULL, NULL);
     call->frame_bytes = b.frame_bytes;
     call->host_each = (1 + b.tiles) * sizeof(tsr_cuda_piece) + sizeof *b.frame + b.frame_bytes; /* there, and back */
-    const bool measures = jobs[0].measured != NULL;
-    if (measures) {
+    if (has_bases) call->host_each += b.frame_bytes;
+    if (is_measured(jobs[0])) {
         tsr_measure_batch m;
         call->each += tsr_cuda_measure_lay_out(&m, image, 1, NULL, NULL);
         call->host_each += b.frame_bytes + sizeof *m.measured + sizeof *m.sums;
@@ -257,7 +285,7 @@ uint32_t frames_alike(const tsr_gathering *g, const tsr_image *image, const tsr_
         more.payload_bytes += job_bytes(job);
         if (!tsr_gather_holds(g, &more)) break;
         if (!peek_cut(image, job, &other) || other.tile_width != cut->tile_width ||
-            other.tile_height != cut->tile_height || (job.measured != NULL) != measures)
+            other.tile_height != cut->tile_height || !are_alike(job, jobs[0]))
             break;
         call->payload_bytes = more.payload_bytes;
     }
@@ -293,7 +321,9 @@ uint32_t decode_some(tsr_engine *engine, const tsr_image *image, tsr_decode_job 
     kind.image = *image;
     kind.tile_width = cut.tile_width;
     kind.tile_height = cut.tile_height;
-    kind.measures = jobs->measured != NULL;
+    kind.measures = is_measured(*jobs);
+    kind.on_bases = jobs->base.room != NULL;
+    kind.has_bases = jobs->base.raster != NULL;
     call.context = &here;
     look_ahead(image, jobs, count, &peeked->model, peeked->offsets, peeked->lists, &call.has_lanes,
                &call.has_transform);

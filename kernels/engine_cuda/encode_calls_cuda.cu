@@ -19,9 +19,10 @@ bool tsr_can_encode(const tsr_image *image, const tsr_coding *coding)
 }
 
 size_t tsr_lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_coding *coding, uint32_t frames,
-                         const uint8_t *d_rasters, void *d_base)
+                         bool has_bases, const uint8_t *d_rasters, void *d_base)
 {
-    if (tsr_cuda_can_predict(image, coding)) return tsr_predict_lay_out(p, image, coding, frames, d_rasters, d_base);
+    if (tsr_cuda_can_predict(image, coding))
+        return tsr_predict_lay_out(p, image, coding, frames, has_bases, d_rasters, d_base);
     p->predictor = NULL;
     p->residual = NULL;
     return tsr_cuda_lay_out(&p->b, image, coding, frames, d_rasters, d_base);
@@ -165,7 +166,8 @@ void finish_frame(void *context, unsigned index)
     model->extends_sign = extends_sign;
     model->max_error = b.shape.max_error;
     model->planes = planes;
-
+    model->may_have_base = job->base.room != NULL;
+    model->has_base = f.batch->kind.has_bases && job->base.raster;
     const uint32_t first_plane = number * b.shape.components, first_tile = first_plane * b.shape.tiles;
     const uint64_t start = b.shared.payload_offset[first_tile];
     const uint8_t *payloads = f.batch->host_payloads + start;
@@ -257,10 +259,19 @@ bool is_in_stock(const encoding_call &call, uint32_t index)
     return tsr_stock_has(&tsr_cuda_engine_of(call.engine)->stock, call.jobs[index].raster);
 }
 
+/* At the end of the area, the first one last. */
+uint8_t *place_of_base(const tsr_batch *batch, uint32_t number, size_t bytes)
+{
+    return batch->host_end - (number + 1) * bytes;
+}
+
 void stage_frame(void *context, unsigned index)
 {
     const shared_frames &f = *static_cast<const shared_frames *>(context);
     const size_t bytes = f.call->frame_bytes;
+    const tsr_base &base = f.frames->jobs[index].base;
+    if (f.batch->kind.has_bases && base.raster)
+        memcpy(place_of_base(f.batch, f.call->first + index, bytes), base.raster, bytes);
     if (is_in_stock(*f.frames, index)) return;
     memcpy(f.batch->host + (f.call->first + index) * bytes, f.frames->jobs[index].raster, bytes);
 }
@@ -283,24 +294,52 @@ cudaError_t copy_in(const tsr_batch *batch)
         });
 }
 
-/* Lays a batch out, and a coding for each frame behind it. Returns the bytes of both. */
-size_t lay_out(tsr_predict_batch *p, const tsr_image &image, const tsr_coding &coding, uint32_t frames, uint8_t *d_base)
+/* Lays a batch out, and behind it a coding for each frame, and whether it refers to a base. Returns the bytes of all.
+ */
+size_t lay_out(tsr_predict_batch *p, const tsr_image &image, const tsr_coding &coding, uint32_t frames, bool has_bases,
+               uint8_t *d_base)
 {
-    size_t used = tsr_lay_batch_out(p, &image, &coding, frames, NULL, d_base);
+    size_t used = tsr_lay_batch_out(p, &image, &coding, frames, has_bases, NULL, d_base);
     tsr_coding *codings;
+    uint8_t *refers;
     tsr_take_array(codings, d_base, used, frames);
     p->b.shared.coding = codings;
+    if (!has_bases) return used;
+    tsr_take_array(refers, d_base, used, frames);
+    p->refers = refers;
     return used;
 }
 
-/* Puts the codings of the frames at the end of the area, the first one first. */
+/* Puts the codings of the frames at the end of the area, before bases, the first one first. */
 const tsr_coding *put_codings(const tsr_batch *batch)
 {
-    tsr_coding *const codings = reinterpret_cast<tsr_coding *>(batch->host_end) - batch->frames;
+    const size_t bases = batch->kind.has_bases ? batch->frames * batch->encode.b.shape.frame_bytes : 0;
+    tsr_coding *const codings =
+        reinterpret_cast<tsr_coding *>(batch->host_end -
+                                       (bases + alignof(tsr_coding) - 1) / alignof(tsr_coding) * alignof(tsr_coding)) -
+        batch->frames;
     for (const tsr_batch_call *call = batch->calls; call; call = call->next)
         for (uint32_t i = 0; i < call->frames; i++)
             codings[call->first + i] = *static_cast<const encoding_call *>(call->context)->coding;
     return codings;
+}
+
+/* Copies bases to the device, and which frames refer to theirs. before: what is put into the area before this place. */
+cudaError_t copy_bases(const tsr_batch *batch, const void *before)
+{
+    const tsr_predict_batch &p = batch->encode;
+    const size_t bytes = p.b.shape.frame_bytes;
+    uint8_t *const refers = static_cast<uint8_t *>(const_cast<void *>(before)) - batch->frames;
+    for (const tsr_batch_call *call = batch->calls; call; call = call->next)
+        for (uint32_t i = 0; i < call->frames; i++) {
+            const uint32_t number = call->first + i;
+            refers[number] = static_cast<const encoding_call *>(call->context)->jobs[i].base.raster != NULL;
+            if (!refers[number]) continue;
+            TSR_CUDA_TRY(cudaMemcpyAsync(p.bases.rasters + number * bytes, place_of_base(batch, number, bytes), bytes,
+                                         cudaMemcpyHostToDevice, batch->slot->stream));
+        }
+    return cudaMemcpyAsync(const_cast<uint8_t *>(p.refers), refers, batch->frames, cudaMemcpyHostToDevice,
+                           batch->slot->stream);
 }
 
 /* Copies rasters in and runs the stages; results, then payloads, replace the rasters in the area. Waits twice: for the
@@ -310,10 +349,10 @@ cudaError_t run(tsr_batch *batch)
     tsr_slot *slot = batch->slot;
     const tsr_batch_kind &kind = batch->kind;
     const tsr_cuda_batch &b = batch->encode.b;
-    const size_t bytes = lay_out(&batch->encode, kind.image, kind.coding, batch->frames, NULL);
+    const size_t bytes = lay_out(&batch->encode, kind.image, kind.coding, batch->frames, kind.has_bases, NULL);
     if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
     TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_worth, batch->device_limit));
-    lay_out(&batch->encode, kind.image, kind.coding, batch->frames, slot->d_bytes);
+    lay_out(&batch->encode, kind.image, kind.coding, batch->frames, kind.has_bases, slot->d_bytes);
     batch->encode.launch = tsr_launch_policies[kind.launch_policy];
     batch->results = results_at(batch->encode, batch->host);
     batch->results.b.shared.coding = put_codings(batch);
@@ -321,6 +360,7 @@ cudaError_t run(tsr_batch *batch)
     batch->host_payloads = payloads;
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
     TSR_CUDA_TRY(copy_in(batch));
+    if (kind.has_bases) TSR_CUDA_TRY(copy_bases(batch, batch->results.b.shared.coding));
     TSR_CUDA_TRY(cudaMemcpyAsync(const_cast<tsr_coding *>(b.shared.coding), batch->results.b.shared.coding,
                                  batch->frames * sizeof(tsr_coding), cudaMemcpyHostToDevice, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
@@ -366,17 +406,19 @@ void encode_on_cpu(tsr_engine *engine, const tsr_image *image, const tsr_coding 
 }
 
 /* Returns why the GPU does not encode such a frame; NULL: it does, and *call gets the memory that a frame takes. */
-const char *objection(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_batch_call *call)
+const char *objection(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, bool has_bases,
+                      tsr_batch_call *call)
 {
     tsr_predict_batch one;
     const bool has_samples = image->bits_allocated == 8 || image->bits_allocated == 16;
     if (!tsr_can_encode(image, coding))
         return has_samples ? "the GPU does not predict tiles, as path T does from -8 on"
                            : "the GPU does not code samples of 1 or 32 bits";
-    call->each = lay_out(&one, *image, *coding, 1, NULL);
+    call->each = lay_out(&one, *image, *coding, 1, has_bases, NULL);
     call->frame_bytes = one.b.shape.frame_bytes;
     const size_t back = payload_place(one.b) + one.b.shared.payload_bytes;
     call->host_each = (back > call->frame_bytes ? back : call->frame_bytes) + sizeof *coding;
+    if (has_bases) call->host_each += call->frame_bytes + sizeof *one.refers;
     return tsr_gather_objection(&tsr_cuda_engine_of(engine)->gathering, call, 0, engine->memory_bytes);
 }
 
@@ -386,12 +428,13 @@ bool is_tried_as_drawn(const tsr_image *image, const tsr_coding *coding, const t
     return tsr_tries_drawn(coding) && tsr_may_be_drawn(image, coding->effort, job.raster);
 }
 
-void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
-                    uint32_t frames, void *workspace)
+/* has_bases: predictors of frames may refer to their bases, where they have any. */
+void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, bool has_bases,
+                    tsr_encode_job *jobs, uint32_t frames, void *workspace)
 {
     tsr_gathering *g = &tsr_cuda_engine_of(engine)->gathering;
     tsr_batch_call call = {};
-    const char *const reason = objection(engine, image, coding, &call);
+    const char *const reason = objection(engine, image, coding, has_bases, &call);
     if (reason) {
         encode_on_cpu(engine, image, coding, jobs, frames, workspace, reason);
         return;
@@ -400,6 +443,7 @@ void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding
     kind.image = *image;
     kind.coding = *coding;
     kind.launch_policy = tsr_cuda_engine_of(engine)->launch_policy;
+    kind.has_bases = has_bases;
     const size_t space = tsr_cuda_encode_space(engine, image, coding);
     for (uint32_t first = 0, count; first < frames; first += count) {
         uint8_t *const there = static_cast<uint8_t *>(workspace) + first * space;
@@ -415,7 +459,7 @@ void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding
             if (!tsr_gather_holds(g, &call)) break;
         }
         call.frames = count;
-        call.keeps = count == 1 && here.jobs[0].borrows;
+        call.keeps = count == 1 && here.jobs[0].borrows && !here.jobs[0].base.room;
         const char *failure;
         const bool failed = tsr_gather(g, engine->pool, &kind, &encoding_steps, &call, &failure) != cudaSuccess;
         for (uint32_t i = 0; i < count; i++) {
@@ -428,6 +472,43 @@ void encode_on_gpus(tsr_engine *engine, const tsr_image *image, const tsr_coding
     }
 }
 
+/* Frames with bases, as tsr_cpu_encode_frame does them: without references, then with them, and where these take no
+ * less, without them again. What the CPU engine has coded is done. */
+void encode_with_bases(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
+                       uint32_t frames, void *workspace)
+{
+    const size_t space = tsr_cuda_encode_space(engine, image, coding);
+    /* Those next to each other that are wanted go together. */
+    const auto encode = [&](bool has_bases, auto is_wanted) {
+        for (uint32_t first = 0, count; first < frames; first += count) {
+            const bool wanted = is_wanted(jobs[first]);
+            for (count = 1; first + count < frames && is_wanted(jobs[first + count]) == wanted;) count++;
+            if (wanted)
+                encode_on_gpus(engine, image, coding, has_bases, jobs + first, count,
+                               static_cast<uint8_t *>(workspace) + first * space);
+        }
+    };
+    bool refer = false;
+    for (uint32_t i = 0; i < frames; i++) {
+        jobs[i].saved = 0;
+        jobs[i].fallback = NULL;
+        refer |= jobs[i].base.raster != NULL;
+    }
+    encode(false, [](const tsr_encode_job &job) { return !job.base.raster || !job.only_refers; });
+    if (!refer) return;
+    for (uint32_t i = 0; i < frames; i++)
+        if (!jobs[i].fallback && !jobs[i].only_refers) jobs[i].saved = tsr_coded_bytes(&jobs[i].coded);
+    encode(true, [](const tsr_encode_job &job) { return !job.fallback; });
+    for (uint32_t i = 0; i < frames; i++) {
+        if (jobs[i].fallback || jobs[i].only_refers) continue;
+        const uint64_t alone = jobs[i].saved, referring = tsr_coded_bytes(&jobs[i].coded);
+        jobs[i].saved = alone > referring ? alone - referring : 0;
+    }
+    encode(false, [](const tsr_encode_job &job) {
+        return job.base.raster && !job.only_refers && !job.fallback && job.saved == 0;
+    });
+}
+
 } // namespace
 
 size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding)
@@ -436,7 +517,7 @@ size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image, c
     if (!tsr_can_encode(image, coding)) return by_cpu;
     tsr_predict_batch p;
     frame_space s;
-    tsr_lay_batch_out(&p, image, coding, 1, NULL, NULL);
+    tsr_lay_batch_out(&p, image, coding, 1, false, NULL, NULL);
     const size_t by_gpu = lay_frame_out(&s, p.b, NULL);
     return by_gpu > by_cpu ? by_gpu : by_cpu;
 }
@@ -450,9 +531,13 @@ void tsr_cuda_give_coded(tsr_engine *engine, tsr_encode_job *job)
 tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
                            uint32_t frames, void *workspace)
 {
-    if (tsr_cuda_is_awake(tsr_cuda_engine_of(engine)))
-        encode_on_gpus(engine, image, coding, jobs, frames, workspace);
-    else
+    if (!tsr_cuda_is_awake(tsr_cuda_engine_of(engine)))
         encode_on_cpu(engine, image, coding, jobs, frames, workspace, NULL);
+    else if (jobs->base.room && !tsr_cuda_can_predict(image, coding))
+        encode_on_cpu(engine, image, coding, jobs, frames, workspace, "the GPU refers to bases by lanes alone");
+    else if (jobs->base.room)
+        encode_with_bases(engine, image, coding, jobs, frames, workspace);
+    else
+        encode_on_gpus(engine, image, coding, false, jobs, frames, workspace);
     return TSR_OK;
 }

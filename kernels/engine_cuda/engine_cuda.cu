@@ -222,7 +222,7 @@ cudaError_t load_encoder(const tsr_slot *slot, const tsr_image *image, const tsr
     tsr_predict_batch p;
     TSR_CUDA_TRY(cudaSetDevice(slot->device));
     TSR_CUDA_TRY(cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream));
-    tsr_lay_batch_out(&p, image, coding, 1, NULL, slot->d_bytes);
+    tsr_lay_batch_out(&p, image, coding, 1, false, NULL, slot->d_bytes);
     TSR_CUDA_TRY(tsr_run_batch(&p, slot->stream));
     return cudaStreamSynchronize(slot->stream);
 }
@@ -235,7 +235,7 @@ cudaError_t load_decoder(const tsr_slot *slot, const tsr_image *image, const tsr
     tsr_measure_batch m;
     TSR_CUDA_TRY(cudaSetDevice(slot->device));
     TSR_CUDA_TRY(cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream));
-    const size_t used = tsr_cuda_decode_lay_out(&b, image, cut, 1, true, true, 0, NULL, NULL, slot->d_bytes);
+    const size_t used = tsr_cuda_decode_lay_out(&b, image, cut, 1, true, true, false, 0, NULL, NULL, slot->d_bytes);
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_frames(&b, slot->stream));
     if (measures) {
         tsr_cuda_measure_lay_out(&m, image, 1, b.rasters, slot->d_bytes + used);
@@ -259,14 +259,14 @@ void *load_kernels(void *context)
     tsr_cuda_decode_batch b;
     tsr_measure_batch m;
     if (coding && tsr_can_encode(&image, coding)) {
-        const size_t worth = tsr_lay_batch_out(&p, &slice, coding, SLICES, NULL, NULL),
-                     bytes = tsr_lay_batch_out(&p, &image, coding, 1, NULL, NULL);
+        const size_t worth = tsr_lay_batch_out(&p, &slice, coding, SLICES, false, NULL, NULL),
+                     bytes = tsr_lay_batch_out(&p, &image, coding, 1, false, NULL, NULL);
         bool goes_on = reserve_slots(g, false, bytes, worth);
         for (int d = 0; d < g->devices && goes_on; d++)
             goes_on = load_encoder(&g->slots[d * TSR_DEVICE_SLOTS], &image, coding, bytes) == cudaSuccess;
     }
     const auto all_bytes = [&](const tsr_image &one, const tsr_tiling &its_cut, uint32_t frames) {
-        return tsr_cuda_decode_lay_out(&b, &one, &its_cut, frames, true, true, 0, NULL, NULL, NULL) +
+        return tsr_cuda_decode_lay_out(&b, &one, &its_cut, frames, true, true, false, 0, NULL, NULL, NULL) +
                (measures ? tsr_cuda_measure_lay_out(&m, &one, frames, NULL, NULL) : 0);
     };
     if (work->decodes) {
@@ -404,9 +404,9 @@ int tsr_cuda_encode_resident(struct tsr_engine *base, const struct tsr_image *im
     tsr_predict_batch p;
     const tsr_cuda_batch &b = p.b;
     if (!tsr_can_encode(image, coding)) return cudaErrorInvalidValue;
-    const size_t device_bytes = tsr_lay_batch_out(&p, image, coding, frames, d_rasters, NULL);
+    const size_t device_bytes = tsr_lay_batch_out(&p, image, coding, frames, false, d_rasters, NULL);
     TSR_CUDA_TRY(tsr_slot_grow(slot, device_bytes, device_bytes, device_bytes));
-    tsr_lay_batch_out(&p, image, coding, frames, d_rasters, slot->d_bytes);
+    tsr_lay_batch_out(&p, image, coding, frames, false, d_rasters, slot->d_bytes);
     p.launch = tsr_launch_policies[tsr_cuda_engine_of(base)->launch_policy];
     TSR_CUDA_TRY(tsr_run_batch(&p, static_cast<cudaStream_t>(stream)));
     if (!payload_bytes) return cudaSuccess;

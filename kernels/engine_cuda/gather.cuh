@@ -41,6 +41,8 @@ struct tsr_batch_kind {
     int launch_policy;               /* encoding */
     int32_t tile_width, tile_height; /* decoding */
     bool measures;                   /* decoding */
+    bool on_bases;                   /* decoding: models say whether frames refer to bases */
+    bool has_bases;                  /* there are bases to refer to */
 };
 
 struct tsr_area;

@@ -23,7 +23,8 @@ bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
 {
     return a.decodes == b.decodes && tsr_alike_images(&a.image, &b.image) &&
            (a.decodes || tsr_cuda_may_join(&a.image, &a.coding, &b.coding)) && a.launch_policy == b.launch_policy &&
-           a.tile_width == b.tile_width && a.tile_height == b.tile_height && a.measures == b.measures;
+           a.tile_width == b.tile_width && a.tile_height == b.tile_height && a.measures == b.measures &&
+           a.on_bases == b.on_bases && a.has_bases == b.has_bases;
 }
 
 /* ---- With the lock ------------------------------------------------------------------------------------------ */

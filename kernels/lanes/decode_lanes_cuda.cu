@@ -233,15 +233,19 @@ __device__ __forceinline__ void find_earlier(const tsr_cuda_decode_batch &b, uin
 {
     const tsr_frame_model *const model = tsr_decode_model(&b, frame);
     int wanted = job.tables->references;
-    for (int q = (int)number - 1; q >= 0 && wanted > 0; q--) {
-        if (model->plane[q].range < 2) continue;
-        const uint16_t *const earlier = b.samples + (frame * b.frame_planes + (uint32_t)q) * b.plane_samples + first;
+    const auto take = [&](const uint16_t *plane) {
         if (wanted == job.tables->references)
-            job.earlier[0] = earlier;
+            job.earlier[0] = plane + first;
         else
-            job.earlier[1] = earlier;
+            job.earlier[1] = plane + first;
         wanted--;
-    }
+    };
+    const size_t of_base = (frame * b.image.components + number) * b.plane_samples;
+    const bool on_base = wanted > 0 && tsr_refers_to_base(model);
+    if (on_base) take(b.bases.planes + of_base);
+    for (int q = (int)number - 1; q >= 0 && wanted > 0; q--)
+        if (model->plane[q].range >= 2) take(b.samples + (frame * b.frame_planes + (uint32_t)q) * b.plane_samples);
+    if (on_base && wanted > 0) take(b.bases.means + of_base);
 }
 
 /* Fills in what the thread works on: its tile, if that is there and of this kernel's kind. job: all 0. A job that is

@@ -56,6 +56,12 @@ static __device__ __forceinline__ tsr_plane_view tsr_view_plane(const tsr_predic
     v.reference_range = 0;
 #pragma unroll
     for (int r = 0; r < TSR_REFERENCES_LIMIT; r++) v.reference[r] = v.samples;
+    const bool on_base = tsr_frame_refers(&p, plane / p.b.shape.components);
+    if (on_base) {
+        v.reference[0] = p.bases.planes + plane * p.b.shape.plane_samples;
+        v.reference_range = v.range;
+        v.references = 1;
+    }
     for (uint32_t back = 1; back <= component; back++) {
         if (v.references == TSR_REFERENCES_LIMIT) break;
         if (tsr_plane_range(p, plane - back) < 2) continue;
@@ -67,6 +73,7 @@ static __device__ __forceinline__ tsr_plane_view tsr_view_plane(const tsr_predic
         v.reference_range = range > v.reference_range ? range : v.reference_range;
         v.references++;
     }
+    if (on_base && v.references == 1) v.reference[v.references++] = p.bases.means + plane * p.b.shape.plane_samples;
     return v;
 }
 

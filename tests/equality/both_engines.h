@@ -4,7 +4,7 @@
 
 #include "device.h"
 
-#include "tests/unit/images.h"
+#include "coded_frames.h"
 
 #include "kernels/drawn/drawn_cpu.h"
 #include "kernels/effort.h"
@@ -50,13 +50,16 @@ static inline uint32_t count_plain(const struct tsr_image *image, const struct t
     return frames;
 }
 
-/* Encodes frames with both engines, which must agree. Returns the number that the CUDA engine did itself. */
-static inline uint32_t check_frames(const struct tsr_image *image, const struct tsr_coding *coding,
-                                    const uint8_t *rasters, uint32_t frames)
+/* Encodes frames with both engines, which must agree. bases: as code_frames_on has them; only_refers: as of the job.
+ * Returns the number that the CUDA engine did itself. */
+static inline uint32_t check_frames_on(const struct tsr_image *image, const struct tsr_coding *coding,
+                                       const uint8_t *rasters, const uint8_t *const *bases, bool only_refers,
+                                       uint32_t frames)
 {
     uint32_t done = 0;
     struct tsr_encode_job *jobs[2];
     uint8_t *space[2];
+    struct base_rooms rooms[2];
     struct tsr_engine *engines[2] = {cuda, cpu};
     size_t bytes[2];
     for (int e = 0; e < 2; e++) {
@@ -64,7 +67,13 @@ static inline uint32_t check_frames(const struct tsr_image *image, const struct 
         jobs[e] = must(calloc(frames, sizeof *jobs[e]));
         space[e] = must(malloc(bytes[e] + GUARD_BYTES));
         memset(space[e], 0xa5, bytes[e] + GUARD_BYTES);
-        for (uint32_t f = 0; f < frames; f++) jobs[e][f].raster = rasters + f * raster_bytes(image);
+        rooms[e] = take_rooms(image, frames, bases);
+        for (uint32_t f = 0; f < frames; f++) {
+            jobs[e][f].raster = rasters + f * raster_bytes(image);
+            jobs[e][f].base = base_in(&rooms[e], bases, f);
+            jobs[e][f].only_refers = only_refers;
+            jobs[e][f].saved = 7;
+        }
         assert_int_equal(engines[e]->ops->encode(engines[e], image, coding, jobs[e], frames, space[e]), TSR_OK);
         for (int i = 0; i < GUARD_BYTES; i++) assert_int_equal(space[e][bytes[e] + (size_t)i], 0xa5);
     }
@@ -74,6 +83,7 @@ static inline uint32_t check_frames(const struct tsr_image *image, const struct 
         assert_string_equal(jobs[1][f].engine, "cpu");
         expect(is_own ? jobs[0][f].fallback == NULL : jobs[0][f].fallback != NULL, "engine %s", jobs[0][f].engine);
         done += is_own;
+        if (bases) assert_int_equal(jobs[0][f].saved, jobs[1][f].saved);
         assert_int_equal(found->tiles, expected->tiles);
         for (uint32_t t = 0; t < found->tiles; t++) {
             const struct tsr_coded_tile *a = &found->tile[t], *b = &expected->tile[t];
@@ -83,7 +93,70 @@ static inline uint32_t check_frames(const struct tsr_image *image, const struct 
         same_segment(found->model, expected->model, "model of frame", f);
     }
     for (int e = 0; e < 2; e++) {
+        free(rooms[e].bytes);
         free(space[e]);
+        free(jobs[e]);
+    }
+    return done;
+}
+
+static inline uint32_t check_frames(const struct tsr_image *image, const struct tsr_coding *coding,
+                                    const uint8_t *rasters, uint32_t frames)
+{
+    return check_frames_on(image, coding, rasters, NULL, false, frames);
+}
+
+/* Decodes with both engines, which must agree. Returns the number of frames that the CUDA engine did itself. */
+static inline uint32_t check_decoding(const struct coded_frames *c)
+{
+    const size_t bytes = raster_bytes(&c->image);
+    struct tsr_engine *engines[2] = {cuda, cpu};
+    struct tsr_decode_job *jobs[2];
+    uint8_t *rasters[2];
+    struct base_rooms rooms[2];
+    enum tsr_status status[2];
+    uint32_t done = 0;
+    for (int e = 0; e < 2; e++) {
+        jobs[e] = must(calloc(c->frames, sizeof *jobs[e]));
+        rasters[e] = must(malloc(c->frames * bytes + GUARD_BYTES));
+        memset(rasters[e], 0xa5, c->frames * bytes + GUARD_BYTES);
+        rooms[e] = take_rooms(&c->image, c->frames, c->bases);
+        for (uint32_t f = 0; f < c->frames; f++) {
+            jobs[e][f].model = c->model[f];
+            jobs[e][f].tile = c->tile + (size_t)f * c->tiles;
+            jobs[e][f].tiles = c->tiles;
+            jobs[e][f].base = base_in(&rooms[e], c->bases, f);
+            jobs[e][f].raster = rasters[e] + f * bytes;
+        }
+        const size_t space_bytes = engines[e]->ops->decode_workspace(engines[e], &c->image, jobs[e], c->frames);
+        void *space = must(malloc(space_bytes + 1));
+        status[e] =
+            space_bytes ? engines[e]->ops->decode(engines[e], &c->image, jobs[e], c->frames, space) : TSR_ERROR_CORRUPT;
+        free(space);
+        for (int i = 0; i < GUARD_BYTES; i++) assert_int_equal(rasters[e][c->frames * bytes + (size_t)i], 0xa5);
+        if (!space_bytes) done = c->frames; /* there are no frames */
+    }
+    assert_int_equal(status[0], status[1]);
+    for (uint32_t f = 0; f < c->frames && done == 0; f++) {
+        const struct tsr_decode_job *a = &jobs[0][f], *b = &jobs[1][f];
+        expect(a->status == b->status, "frame %u: status %d, not %d", f, a->status, b->status);
+        assert_string_equal(b->engine, "cpu");
+        if (b->status == TSR_OK) {
+            for (size_t i = 0; i < bytes; i++)
+                expect(a->raster[i] == b->raster[i], "frame %u, %u x %u: byte %zu is %02x, not %02x", f,
+                       c->image.columns, c->image.rows, i, a->raster[i], b->raster[i]);
+        } else {
+            expect(a->bad_tile == b->bad_tile, "frame %u: tile %u, not %u", f, a->bad_tile, b->bad_tile);
+        }
+    }
+    for (uint32_t f = 0; f < c->frames && done < c->frames; f++) {
+        const bool is_own = strcmp(jobs[0][f].engine, cuda->ops->name) == 0;
+        expect(is_own ? jobs[0][f].fallback == NULL : jobs[0][f].fallback != NULL, "engine %s", jobs[0][f].engine);
+        done += is_own;
+    }
+    for (int e = 0; e < 2; e++) {
+        free(rooms[e].bytes);
+        free(rasters[e]);
         free(jobs[e]);
     }
     return done;

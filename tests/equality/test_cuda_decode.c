@@ -2,59 +2,6 @@
  * Anchored residuals both ways. */
 #include "kernels/transform_plan.h"
 #include "both_engines.h"
-#include "coded_frames.h"
-
-/* Decodes with both engines, which must agree. Returns the number of frames that the CUDA engine did itself. */
-static uint32_t check_decoding(const struct coded_frames *c)
-{
-    const size_t bytes = raster_bytes(&c->image);
-    struct tsr_engine *engines[2] = {cuda, cpu};
-    struct tsr_decode_job *jobs[2];
-    uint8_t *rasters[2];
-    enum tsr_status status[2];
-    uint32_t done = 0;
-    for (int e = 0; e < 2; e++) {
-        jobs[e] = must(calloc(c->frames, sizeof *jobs[e]));
-        rasters[e] = must(malloc(c->frames * bytes + GUARD_BYTES));
-        memset(rasters[e], 0xa5, c->frames * bytes + GUARD_BYTES);
-        for (uint32_t f = 0; f < c->frames; f++) {
-            jobs[e][f].model = c->model[f];
-            jobs[e][f].tile = c->tile + (size_t)f * c->tiles;
-            jobs[e][f].tiles = c->tiles;
-            jobs[e][f].raster = rasters[e] + f * bytes;
-        }
-        const size_t space_bytes = engines[e]->ops->decode_workspace(engines[e], &c->image, jobs[e], c->frames);
-        void *space = must(malloc(space_bytes + 1));
-        status[e] =
-            space_bytes ? engines[e]->ops->decode(engines[e], &c->image, jobs[e], c->frames, space) : TSR_ERROR_CORRUPT;
-        free(space);
-        for (int i = 0; i < GUARD_BYTES; i++) assert_int_equal(rasters[e][c->frames * bytes + (size_t)i], 0xa5);
-        if (!space_bytes) done = c->frames; /* there are no frames */
-    }
-    assert_int_equal(status[0], status[1]);
-    for (uint32_t f = 0; f < c->frames && done == 0; f++) {
-        const struct tsr_decode_job *a = &jobs[0][f], *b = &jobs[1][f];
-        expect(a->status == b->status, "frame %u: status %d, not %d", f, a->status, b->status);
-        assert_string_equal(b->engine, "cpu");
-        if (b->status == TSR_OK) {
-            for (size_t i = 0; i < bytes; i++)
-                expect(a->raster[i] == b->raster[i], "frame %u, %u x %u: byte %zu is %02x, not %02x", f,
-                       c->image.columns, c->image.rows, i, a->raster[i], b->raster[i]);
-        } else {
-            expect(a->bad_tile == b->bad_tile, "frame %u: tile %u, not %u", f, a->bad_tile, b->bad_tile);
-        }
-    }
-    for (uint32_t f = 0; f < c->frames && done < c->frames; f++) {
-        const bool is_own = strcmp(jobs[0][f].engine, cuda->ops->name) == 0;
-        expect(is_own ? jobs[0][f].fallback == NULL : jobs[0][f].fallback != NULL, "engine %s", jobs[0][f].engine);
-        done += is_own;
-    }
-    for (int e = 0; e < 2; e++) {
-        free(rasters[e]);
-        free(jobs[e]);
-    }
-    return done;
-}
 
 /* What a frame's model says: the packing of its colours, and how many of its planes are anchored. */
 struct told_by_model {

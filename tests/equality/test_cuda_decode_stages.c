@@ -112,9 +112,9 @@ static void check_decoding(const struct tsr_image *image, const struct tsr_tilin
     const uint32_t segments = frames * (coded->tiles + 1);
     for (uint32_t i = 0; i < segments; i++) payload_bytes += coded->segments[i].size;
     struct tsr_cuda_decode_batch b;
-    struct device_buffer arena =
-        device_buffer(tsr_cuda_decode_lay_out(&b, image, cut, frames, false, true, payload_bytes, NULL, NULL, NULL));
-    tsr_cuda_decode_lay_out(&b, image, cut, frames, false, true, payload_bytes, NULL, NULL, arena.bytes);
+    struct device_buffer arena = device_buffer(
+        tsr_cuda_decode_lay_out(&b, image, cut, frames, false, true, false, payload_bytes, NULL, NULL, NULL));
+    tsr_cuda_decode_lay_out(&b, image, cut, frames, false, true, false, payload_bytes, NULL, NULL, arena.bytes);
     assert_int_equal(b.tiles, coded->tiles);
     struct tsr_cuda_piece *models = must(calloc(frames, sizeof *models));
     struct tsr_cuda_piece *tiles = must(calloc(segments, sizeof *tiles));
