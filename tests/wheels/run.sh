@@ -99,4 +99,4 @@ if [ -n "$quick" ]; then
     "$build/bin/tessera" cc "$work/tests"
   exit 0
 fi
-sh "$root/tests/wheels/roots.sh" "$out" "$work"
+sh "$root/tests/wheels/roots.sh" "$out" "$work" "$build"
