@@ -61,7 +61,9 @@ bool tsr_looks_drawn(const struct tsr_image *image, const uint8_t *raster)
                  pixel = image->bits_allocated / 8u * (image->planar ? 1u : image->components),
                  bytes = pixel * image->columns;
     const uint32_t most = tsr_choice_step(image->columns, image->rows, SAMPLES),
-                   step = most > LEAST_STEP ? most : LEAST_STEP;
+                   least = most > LEAST_STEP ? most : LEAST_STEP;
+    /* Of images below each other, rows of all heights: a slice begins with air. */
+    const uint32_t step = least + (uint32_t)((uint64_t)image->stacked_rows * least / image->rows);
     uint64_t words = 0, fresh = 0;
     struct noted noted = {{0}};
     for (uint32_t r = 1; r < image->rows; r += step) {

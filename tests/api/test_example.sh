@@ -23,9 +23,9 @@ rust)
     decode() { ./frame "$@"; }
     ;;
 go)
-    needs golang-go go
+    if command -v go >/dev/null; then go=go; else needs gccgo go-12 && go=go-12; fi
     export CC="$cc" CGO_ENABLED=1 CGO_CFLAGS="-I$root/app" CGO_LDFLAGS="-L$build/lib" GOCACHE="$work/cache" GO111MODULE=off GOFLAGS=
-    go build -o frame "$examples/frame.go" >log 2>&1 || fail "$(cat log)"
+    $go build -o frame "$examples/frame.go" >log 2>&1 || fail "$(cat log)"
     decode() { ./frame "$@"; }
     ;;
 java)

@@ -94,7 +94,7 @@ class Driver:
                 boundary = re.match(rb"--([^\r]+)\r\n", data)
                 if boundary:
                     data = data.replace(boundary[1], b"")
-                data = data.replace(str(orthanc.http).encode(), b"")
+                data = data.replace(f":{orthanc.http}/".encode(), b"")  # in URLs: its digits alone may stand in a UID
                 answers[path] = (status, hashlib.md5(data).hexdigest() if status == 200 else "")
         check(any(status == 200 for status, _ in answers.values()), "no answer of DICOMweb is good")
         return answers

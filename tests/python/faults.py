@@ -121,7 +121,7 @@ READ_ALL = '''
 
 
 def passes(package: Path, test: str) -> bool:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(HERE)]), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(HERE)])}
     run = subprocess.run([sys.executable, "-m", "unittest", test], env=environment, cwd=HERE, capture_output=True, text=True)
     if "Ran 1 test" not in run.stderr or "skipped=" in run.stderr:
         raise SystemExit(f"{test} did not run:\n{run.stderr}")
@@ -161,13 +161,14 @@ def main() -> int:
     except ImportError as error:
         print(f"skipped: {error}")
         return 77
-    data = Path(work).resolve() / "data"
-    shutil.rmtree(data, ignore_errors=True)
-    data.mkdir(parents=True)
+    data, cache = Path(work).resolve() / "data", Path(work).resolve() / "cache"
+    for folder in (data, cache):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
     subprocess.run([testdata, data], check=True, stdout=subprocess.DEVNULL)
     os.environ.update(TESSERA_LIBRARY=str(Path(library).resolve()), TESSERA_TEST_DATA=str(data),
                       TESSERA_TEST_PROGRAM=str(Path(program).resolve()), TESSERA_TEST_COMPILER=compiler,
-                      TESSERA_TEST_ROOT=str(HERE.parents[1]))
+                      TESSERA_TEST_ROOT=str(HERE.parents[1]), PYTHONPYCACHEPREFIX=str(cache), PYTHONDONTWRITEBYTECODE="")
     faults = [fault for fault in FAULTS if len(sys.argv) < 7 or sys.argv[6] in " ".join(fault)]
     bad = 0
     for test in dict.fromkeys(fault[4] for fault in faults):

@@ -94,9 +94,9 @@ mkdir -p data
 for isa in plain avx2; do TESSERA_ISA=$isa "$work/clean/bin/python" "$root/tests/wheels/try.py" data expected; done
 if [ -n "$quick" ]; then
   # Now what the tests use besides.
-  "$work/clean/bin/pip" install --quiet "$wheel[all]" npe2 numpydoc mypy pillow vermin jsonschema
+  "$work/clean/bin/pip" install --quiet --no-compile "$wheel[all]" npe2 numpydoc mypy pillow vermin jsonschema
   TESSERA_ALL_TESTS=1 "$work/clean/bin/python" "$root/tests/python/run.py" installed "$build/bin/tessera_testdata" \
     "$build/bin/tessera" cc "$work/tests"
   exit 0
 fi
-sh "$root/tests/wheels/roots.sh" "$out" "$work"
+sh "$root/tests/wheels/roots.sh" "$out" "$work" "$build"

@@ -203,6 +203,25 @@ TEST(frames_that_may_be_drawn)
     assert_true(tsr_may_be_drawn(&one_bit, 5, raster));
 }
 
+/* Slices below each other are looked at in all heights. All begin with air: were they all looked at there, each stack
+ * of CT slices would be tried. */
+TEST(stacks_of_slices)
+{
+    enum { SIDE = 64, SLICES = 64, AIR = 16 };
+    static uint16_t words[SIDE * SIDE * SLICES];
+    struct rng r = {50};
+    const struct tsr_image stack = {.columns = SIDE,
+                                    .rows = SIDE * SLICES,
+                                    .frames = 1,
+                                    .bits_allocated = 16,
+                                    .components = 1,
+                                    .stacked_rows = SIDE};
+    for (size_t i = 0; i < COUNT_OF(words); i++) words[i] = i / SIDE % SIDE < AIR ? 0 : (uint16_t)rng_next(&r);
+    assert_false(tsr_may_be_drawn(&stack, 5, (const uint8_t *)words));
+    for (size_t i = 0; i < COUNT_OF(words); i++) words[i] = i / SIDE % SIDE < SIDE - AIR ? 0 : (uint16_t)rng_next(&r);
+    assert_true(tsr_may_be_drawn(&stack, 5, (const uint8_t *)words));
+}
+
 /* Tiles of drawn frames are not more than those of other frames, for which there is room. */
 TEST(few_tiles)
 {
@@ -218,7 +237,11 @@ TEST(few_tiles)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tiles), cmocka_unit_test(both_ways), cmocka_unit_test(damage),
-                                       cmocka_unit_test(frames_that_may_be_drawn), cmocka_unit_test(few_tiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tiles),
+                                       cmocka_unit_test(both_ways),
+                                       cmocka_unit_test(damage),
+                                       cmocka_unit_test(frames_that_may_be_drawn),
+                                       cmocka_unit_test(stacks_of_slices),
+                                       cmocka_unit_test(few_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
