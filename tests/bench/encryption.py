@@ -79,7 +79,7 @@ def main():
     os.environ["TESSERA_LIBRARY"] = os.path.abspath(options.library)
     import tessera
 
-    key = os.urandom(32)
+    key = tessera.Key(os.urandom(32))
     for effort in map(int, options.efforts.split(",")):
         sums, size = {}, 0
         with tessera.engine("cpu", threads=1) as engine:
