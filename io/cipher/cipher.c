@@ -26,7 +26,8 @@ enum {
     MOST_KIB = 1 << 22,
     MOST_WORK = 3 << 20, /* KiB of all passes: 16 times our own */
     OWN_PASSES = 3,      /* of what is written, as RFC 9106 4 recommends second: 64 MiB, 3 passes */
-    OWN_KIB = 1 << 16
+    OWN_KIB = 1 << 16,
+    SPARES = 4
 };
 #define MOST_SIZE ((uint64_t)1 << 48)
 
@@ -62,7 +63,11 @@ struct user_key {
 
 struct tsr_key {
     enum tsr_secret kind;
-    bool demands; /* that what is read is encrypted */
+    bool demands;               /* that what is read is encrypted */
+    pthread_mutex_t rooms_lock; /* of these three: */
+    unsigned users;             /* the caller, and ciphers that are in use */
+    unsigned spares;            /* ciphers that are free again, for later files: memory of libsodium's takes the */
+    struct tsr_cipher *spare[SPARES]; /* system several times as long as a small file's blocks take here */
     uint64_t memory;
     size_t size;
     uint8_t secret[TSR_PASSPHRASE_LIMIT];
@@ -99,6 +104,8 @@ enum tsr_status tsr_key_make(enum tsr_secret kind, const uint8_t *secret, size_t
     memcpy(made->secret, secret, size);
     tsr_wipe_stack();
     pthread_mutex_init(&made->lock, NULL);
+    pthread_mutex_init(&made->rooms_lock, NULL);
+    made->users = 1;
     *key = made;
     return TSR_OK;
 }
@@ -116,6 +123,12 @@ bool tsr_key_demands(const struct tsr_key *key)
 void tsr_key_free(struct tsr_key *key)
 {
     if (!key) return;
+    pthread_mutex_lock(&key->rooms_lock);
+    const bool is_used = --key->users > 0;
+    pthread_mutex_unlock(&key->rooms_lock);
+    if (is_used) return;
+    for (unsigned i = 0; i < key->spares; i++) tsr_secret_free(key->spare[i]);
+    pthread_mutex_destroy(&key->rooms_lock);
     pthread_mutex_destroy(&key->lock);
     tsr_secret_free(key);
 }
@@ -183,11 +196,38 @@ static enum tsr_status key_of(struct tsr_key *key, struct user_key *user, struct
 /* ---- Ciphers ---------------------------------------------------------------------------------------------- */
 
 struct tsr_cipher {
+    struct tsr_key *key; /* it stays as long as it has ciphers */
     uint64_t size, count;
     uint8_t salt[SALT_BYTES];
     struct user_key user; /* while the file key is made */
     uint8_t file_key[TSR_KEY_BYTES];
 };
+
+/* A cipher's room. NULL: there is no memory. */
+static struct tsr_cipher *take_cipher(struct tsr_key *key)
+{
+    struct tsr_cipher *c = NULL;
+    pthread_mutex_lock(&key->rooms_lock);
+    if (key->spares > 0) c = key->spare[--key->spares];
+    if (!c) c = tsr_secret_room(sizeof *c);
+    if (c) key->users++;
+    pthread_mutex_unlock(&key->rooms_lock);
+    if (c) c->key = key;
+    return c;
+}
+
+void tsr_cipher_free(struct tsr_cipher *cipher)
+{
+    if (!cipher) return;
+    struct tsr_key *const key = cipher->key;
+    sodium_memzero(cipher, sizeof *cipher);
+    pthread_mutex_lock(&key->rooms_lock);
+    const bool is_kept = key->spares < SPARES;
+    if (is_kept) key->spare[key->spares++] = cipher;
+    pthread_mutex_unlock(&key->rooms_lock);
+    if (!is_kept) tsr_secret_free(cipher);
+    tsr_key_free(key);
+}
 
 /* H of the page: of a text, and of bytes behind it. */
 static void derive(const struct user_key *user, const char *text, const uint8_t *more, size_t size,
@@ -259,7 +299,7 @@ enum tsr_status tsr_cipher_begin(struct tsr_key *key, uint64_t size, uint8_t hea
     assert(size > 0);
     *cipher = NULL;
     if (size > MOST_SIZE) return tsr_fail(error, TSR_ERROR_LIMIT, "a file of more than 2^48 bytes is not encrypted");
-    struct tsr_cipher *const c = tsr_secret_room(sizeof *c);
+    struct tsr_cipher *const c = take_cipher(key);
     if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a key");
     const enum tsr_status status = own_key(key, &c->user, error);
     if (status != TSR_OK) {
@@ -320,7 +360,7 @@ enum tsr_status tsr_cipher_open(struct tsr_key *key, const char *name, const uin
     uint8_t id[ID_BYTES], nothing[1];
     *cipher = NULL;
     TSR_TRY(check_head(key, name, head, bytes, error));
-    struct tsr_cipher *const c = tsr_secret_room(sizeof *c);
+    struct tsr_cipher *const c = take_cipher(key);
     if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a key");
     c->user = (struct user_key){.passes = head[PASSES_OFFSET], .kib = tsr_read_u32(head + MEMORY_OFFSET)};
     memcpy(c->user.salt, head + PASSPHRASE_SALT_OFFSET, sizeof c->user.salt);
@@ -341,11 +381,6 @@ enum tsr_status tsr_cipher_open(struct tsr_key *key, const char *name, const uin
         tsr_cipher_free(c);
     tsr_wipe_stack();
     return status;
-}
-
-void tsr_cipher_free(struct tsr_cipher *cipher)
-{
-    tsr_secret_free(cipher);
 }
 
 uint64_t tsr_cipher_size(const struct tsr_cipher *cipher)

@@ -193,6 +193,22 @@ class HttpTest(Case):
         rows = -(-1000 // tiles)
         return set(range(top // rows, (end - 1) // rows + 1))
 
+    def test_base_alone(self) -> None:
+        """Of a file with a base and the rest, a reader of the base takes the base's bytes and the ends of the file."""
+        rows, columns = np.mgrid[0:900, 0:1000]
+        scan = (2000 + rows * 2 + columns + np.random.default_rng(6).integers(0, 99, (3, 900, 1000))).astype(np.uint16)
+        both = tessera.compress(scan, psnr=50, lossless_rest=True, verify="none")
+        server = self.serve(both)
+        with tessera.open(both) as reader:
+            base_bytes = reader.info.base_bytes
+        with tessera.open(server.url, level="base") as base:
+            opened = server.sent
+            base[1]
+            self.assertLessEqual(server.sent - opened, base_bytes // 3 + 2 * _remote.READ_AHEAD_BYTES)
+            base[0], base[2]
+        self.assertLessEqual(server.sent, base_bytes + 8 * _remote.READ_AHEAD_BYTES)
+        self.assertLess(server.sent, len(both) // 2)
+
     def test_header_alone(self) -> None:
         server = self.serve()
         with tessera.open(server.url) as reader:

@@ -45,8 +45,10 @@ static int make_files(void **state)
     fill_frames();
     options.loss = TSR_LOSS_PSNR;
     options.psnr_hundredths = 4500;
+    options.effort = 7; /* that of the base of effort 5 */
     if (!engine || tsr_compress_raster(engine, &image, &source, &to_lossy, &options, NULL, &error) != TSR_OK) return -1;
     options.lossless_rest = true;
+    options.effort = 5;
     return tsr_compress_raster(engine, &image, &source, &to_both, &options, NULL, &error) == TSR_OK ? 0 : -1;
 }
 

@@ -224,6 +224,37 @@ TEST(keys)
 }
 
 /* A spool's file is not readable, and its bytes are, wherever they were written and patched. */
+/* Ciphers of a key take turns with their memory: it is wiped in between, each has its own file's key, and the last of
+ * more than wait may be freed after the key. */
+TEST(many_ciphers)
+{
+    enum { FILES = 9, SIZE = 100 };
+    static const uint8_t zeros[SIZE];
+    struct tsr_key *const key = key_of(TSR_SECRET_KEY, secret, sizeof secret, 0);
+    struct tsr_cipher *cipher[FILES];
+    uint8_t head[FILES][TSR_SEALED_HEAD], stored[FILES][SIZE + TSR_SEALED_TAG], plain[SIZE];
+    struct tsr_error error = {0};
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < FILES; i++) {
+            assert_int_equal(tsr_cipher_begin(key, SIZE, head[i], &cipher[i], &error), TSR_OK);
+            tsr_cipher_seal(cipher[i], 0, zeros, stored[i]);
+        }
+        for (int i = 0; i < FILES; i++) tsr_cipher_free(cipher[i]);
+        const uint8_t *const freed = (const uint8_t *)cipher[0]; /* it waits */
+        for (size_t i = 0; i < 2 * TSR_KEY_BYTES; i++) assert_int_equal(freed[i], 0);
+        for (int i = 0; i < FILES; i++)
+            assert_int_equal(tsr_cipher_open(key, "it", head[i], sizeof head[i] + sizeof stored[i], &cipher[i], &error),
+                             TSR_OK);
+        if (turn == 2) tsr_key_close(key);
+        for (int i = 0; i < FILES; i++) {
+            assert_true(tsr_cipher_unseal(cipher[i], 0, stored[i], plain));
+            assert_memory_equal(plain, zeros, SIZE);
+            assert_false(tsr_cipher_unseal(cipher[i], 0, stored[(i + 1) % FILES], plain));
+        }
+        for (int i = 0; i < FILES; i++) tsr_cipher_free(cipher[i]);
+    }
+}
+
 TEST(spools_are_hidden)
 {
     struct rng r = {5};
@@ -344,6 +375,7 @@ int main(void)
         cmocka_unit_test(reads_are_authentic),
         cmocka_unit_test(blocks_stay_in_their_place),
         cmocka_unit_test(keys),
+        cmocka_unit_test(many_ciphers),
         cmocka_unit_test_setup_teardown(spools_are_hidden, make_folder, remove_folder),
 #if TSR_CALLS_CAN_FAIL
         cmocka_unit_test_setup_teardown(no_nonce_twice, make_folder, remove_folder),
