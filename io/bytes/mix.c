@@ -154,7 +154,7 @@ static inline __attribute__((always_inline)) uint32_t code_byte(struct tsr_mix *
     return node - (1 << 8);
 }
 
-uint32_t tsr_mix_symbol(struct tsr_mix *mix, uint32_t value)
+uint32_t tsr_mix_symbol(struct tsr_mix *mix, uint32_t value, int32_t expected, uint32_t length)
 {
     enum { BITS = 4, TOP = 1 << BITS };
     struct tsr_mix_slot *line[TSR_MIX_FEW];
@@ -164,8 +164,12 @@ uint32_t tsr_mix_symbol(struct tsr_mix *mix, uint32_t value)
         line[i] = &mix->slot[(size_t)i * TSR_MIX_SLOTS + (mix->context[i] * SPREAD >> 16) / TOP * TOP];
         __builtin_prefetch(line[i], 1);
     }
-    for (uint32_t left = BITS; left > 0; left--)
-        node = node << 1 | code_bit(mix, NULL, line, TSR_MIX_FEW, 1, node, TOP, left, value >> (left - 1) & 1);
+    mix->match[0] = (struct tsr_mix_match){1, length}; /* a one, of one bit */
+    if (expected >= 0 && code_bit(mix, NULL, line, TSR_MIX_FEW, 1, 0, 0, 1, value == (uint32_t)expected))
+        node = TOP | (uint32_t)expected;
+    mix->match[0] = (struct tsr_mix_match){-1, 0};
+    for (uint32_t left = BITS; node < TOP; left--)
+        node = node << 1 | code_bit(mix, NULL, line, TSR_MIX_FEW, 0, node, TOP, left, value >> (left - 1) & 1);
     return node - TOP;
 }
 

@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
 
 /* What a call of the library takes is at most two thirds of this (tests/api/stacks.c). */
 static const size_t enough = TSR_STACK_BYTES / 4 * 3;
@@ -29,12 +32,30 @@ struct range {
 };
 static _Thread_local struct range stack;
 
+/* The stack of the first thread ends behind the path of the program, which Linux puts there, and may grow down to the
+ * process's limit: below it are 128 MiB without mappings. pthread_getattr_np reads all lines of /proc/self/maps to find
+ * that. False: this thread has another stack. */
+static bool find_first_stack(uintptr_t here)
+{
+    enum { MOST = 8 << 20, BEHIND = 1 + sizeof(void *) };
+    struct rlimit limit;
+    const char *const path = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    if (!path || getrlimit(RLIMIT_STACK, &limit) != 0) return false;
+    const uintptr_t high = (uintptr_t)path + strlen(path) + BEHIND,
+                    bytes = limit.rlim_cur < MOST ? (uintptr_t)limit.rlim_cur : MOST;
+    if (here >= high || high - here > bytes) return false;
+    stack.low = high - bytes;
+    stack.high = high;
+    return true;
+}
+
 static void find_stack(void)
 {
     pthread_attr_t attributes;
     void *low;
     size_t size, guard;
     stack.is_known = true;
+    if (find_first_stack((uintptr_t)__builtin_frame_address(0))) return;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
     if (pthread_attr_getstack(&attributes, &low, &size) == 0 && pthread_attr_getguardsize(&attributes, &guard) == 0) {
         stack.low = (uintptr_t)low + guard;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares two builds of the program: the sizes of their files, their instructions and their times.
 
-usage: builds.py OLD NEW INPUTS [--sizes] [--instructions] [--times PAIRS] [--user PAIRS] [--work FOLDER] [--files N] [--options "..."]
+usage: builds.py OLD NEW INPUTS [--sizes] [--instructions] [--each PERCENT] [--times PAIRS] [--user PAIRS] [--work FOLDER]
+                 [--files N] [--only WORD,...] [--options "..."]
 
 OLD, NEW   the two programs (bin/tessera)
 INPUTS     a folder of images
@@ -9,12 +10,16 @@ INPUTS     a folder of images
 --instructions  in user space, as valgrind's callgrind counts them, on N inputs spread evenly (default 6): `compress
                 --verify none`, then `test`; a run on an empty file is subtracted, so that start and end of the program do not
                 count
+--each PERCENT  the same of each input, NEW / OLD with start and end of the program and without, and the number of inputs
+                that are within so many percent
+--only WORD,... inputs whose names have one of these words
 --times PAIRS   PAIRS interleaved pairs of runs of the programs on all inputs, `compress` with its verification and `test`;
                 the median of the pairs' ratios NEW / OLD, and the upper end of its 95 % interval (bootstrap, 10000 draws)
 --user PAIRS    the same of the user time of `compress -r -T 1` of INPUTS and what lies below: medians of both, and their ratio
 --work          the folder of outputs (default: the system's folder for temporary files); /dev/shm is in memory
 Needs only Python, and valgrind for --instructions."""
 import argparse
+import concurrent.futures
 import math
 import os
 import random
@@ -58,22 +63,50 @@ def count(command, work):
     return int(re.search(r"Collected\s*:\s*(\d+)", said).group(1))
 
 
+def counts(program, name, options, work):
+    """Instructions of `compress` and of `test`; the file is removed"""
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        output = os.path.join(folder, "one.tsr")
+        coded = count(compress(program, [name], output, options, "-T", "1", "--verify", "none"), folder)
+        return coded, count([program, "test", "-q", "-T", "1", output], folder)
+
+
+def each(programs, inputs, work, options, percent):
+    empty = os.path.join(work, "empty")
+    open(empty, "wb").close()
+    start = [counts(program, empty, options, work) for program in programs]
+    within, sums = {}, {}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = pool.map(lambda name: [counts(program, name, options, work) for program in programs], inputs)
+        for name, found in zip(inputs, rows):
+            line = f"{os.path.basename(name):56}"
+            for verb in (0, 1):
+                for less in (0, 1):
+                    old, new = (found[i][verb] - less * start[i][verb] for i in (0, 1))
+                    line += f" {new / old:.4f}"
+                    within[verb, less] = within.get((verb, less), 0) + (new <= old * (1 + percent / 100))
+                    sums.setdefault((verb, less), []).append((old, new))
+            print(line, flush=True)
+    for (verb, less), number in sorted(within.items()):
+        old, new = (sum(pair[i] for pair in sums[verb, less]) for i in (0, 1))
+        print(f"{('compress', 'test')[verb]}, {('with start', 'without start')[less]}: {number} of {len(inputs)} at most"
+              f" {percent:g} % more; their sum {new / old:.4f}")
+
+
 def instructions(programs, inputs, work, options, files):
     some = [inputs[len(inputs) * i // files] for i in range(min(files, len(inputs)))]
     empty = os.path.join(work, "empty")
     open(empty, "wb").close()
-    counts = {"compress": [], "test": []}
+    totals = {"compress": [], "test": []}
     for program in programs:
-        output = os.path.join(work, "one.tsr")
         total = {"compress": 0, "test": 0}
         for name in some + [empty]:
             sign = -len(some) if name == empty else 1
-            coded = count(compress(program, [name], output, options, "-T", "1", "--verify", "none"), work)
-            total["compress"] += sign * coded
-            total["test"] += sign * count([program, "test", "-q", "-T", "1", output], work)
-        for verb in counts:
-            counts[verb].append(total[verb])
-    for verb, (old, new) in counts.items():
+            for verb, found in zip(total, counts(program, name, options, work)):
+                total[verb] += sign * found
+        for verb in totals:
+            totals[verb].append(total[verb])
+    for verb, (old, new) in totals.items():
         print(f"instructions: {verb}, {len(some)} files, {old:.4g} -> {new:.4g}, {100 * (new - old) / old:+.2f} %")
 
 
@@ -131,6 +164,8 @@ def main():
     parser.add_argument("inputs")
     parser.add_argument("--sizes", action="store_true")
     parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--each", type=float)
+    parser.add_argument("--only", default="")
     parser.add_argument("--times", type=int, default=0)
     parser.add_argument("--user", type=int, default=0)
     parser.add_argument("--work")
@@ -138,7 +173,10 @@ def main():
     parser.add_argument("--options", default="")
     a = parser.parse_args()
     inputs, programs, options = inputs_of(a.inputs), [os.path.abspath(a.old), os.path.abspath(a.new)], a.options.split()
+    inputs = [path for path in inputs if any(word in os.path.basename(path) for word in a.only.split(","))]
     with tempfile.TemporaryDirectory(dir=a.work) as work:
+        if a.each is not None:
+            each(programs, inputs, work, options, a.each)
         if a.sizes:
             sizes(programs, inputs, work, options)
         if a.instructions:

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-enum { USUAL = 16 }; /* most characters of DICOM's decimal strings */
+enum {
+    USUAL = 16, /* most characters of DICOM's decimal strings */
+    FAVOUR = 8
+};
 
 static const char symbols[] = "0123456789.-\\ e";
 
@@ -18,6 +21,12 @@ uint32_t tsr_digits_symbol(uint32_t byte)
 uint32_t tsr_digits_byte(uint32_t symbol)
 {
     return (uint8_t)symbols[symbol];
+}
+
+/* A text ends by a backslash. */
+static uint8_t text_byte(uint8_t byte)
+{
+    return byte > 0 ? byte : '\\';
 }
 
 /* The number on the line of the last two of its coordinate, with as many decimals; or the last one. */
@@ -77,7 +86,12 @@ static void end_number(struct tsr_digits *n)
 void tsr_digits_take(struct tsr_digits *n, uint32_t byte)
 {
     struct tsr_digits_number *const number = &n->number;
+    const uint8_t last = text_byte(n->last[n->phase][0].text[number->size]), guess = text_byte(n->guess[number->size]);
     n->recent = (n->recent << 8 | byte) & 0xffffff;
+    if (n->from_last == 0 && n->from_guess == 0 && last != guess) {
+        if (byte == guess && n->favour < FAVOUR) n->favour++;
+        if (byte == last && n->favour > -FAVOUR) n->favour--;
+    }
     if (byte == '\\') {
         end_number(n);
         return;
@@ -91,6 +105,17 @@ void tsr_digits_take(struct tsr_digits *n, uint32_t byte)
     number->decimals += is_digit && number->has_point;
     number->has_point |= byte == '.';
     number->is_negative |= byte == '-';
+}
+
+/* The symbol that comes if the text goes on as the last number's, or as the guess; -1: it has left both. Of two that
+ * may be, it is the one that was right more often of late. */
+static int32_t expected(const struct tsr_digits *n)
+{
+    const uint8_t last = text_byte(n->last[n->phase][0].text[n->number.size]),
+                  guess = text_byte(n->guess[n->number.size]);
+    const bool is_last = n->from_last == 0 && (n->from_guess > 0 || n->favour <= 0);
+    if (!is_last && n->from_guess == 0) return (int32_t)tsr_digits_symbol(guess);
+    return is_last || last < '0' || last > '9' ? (int32_t)tsr_digits_symbol(last) : -1;
 }
 
 uint32_t tsr_digits_code(const struct tsr_digits *n, struct tsr_mix *mix, int sets, uint32_t symbol)
@@ -107,10 +132,6 @@ uint32_t tsr_digits_code(const struct tsr_digits *n, struct tsr_mix *mix, int se
     mix->context[3] = tsr_mix_hash(tsr_mix_hash(63, where),
                                    (uint32_t)n->guess[at] << 16 | (uint32_t)n->guess[after] << 8 | n->from_guess);
     mix->context[4] = tsr_mix_hash(tsr_mix_hash(64, where), place << 8 | n->guess[at]);
-    mix->match[0].expected = n->from_last > 0 ? -1 : (int32_t)tsr_digits_symbol(last[at] > 0 ? last[at] : '\\');
-    mix->match[0].length = 2 * at;
     mix->set = sets + (place == 0 ? 0 : place < 3 ? 1 : 2);
-    symbol = tsr_mix_symbol(mix, symbol);
-    mix->match[0] = (struct tsr_mix_match){-1, 0};
-    return symbol;
+    return tsr_mix_symbol(mix, symbol, expected(n), 2 * at);
 }

@@ -28,8 +28,9 @@ struct tsr_digits {
     struct tsr_digits_number number;
     struct tsr_digits_number last[TSR_DIGITS_PERIOD][2]; /* of each coordinate: the last one, the one before */
     uint8_t guess[TSR_DIGITS_TEXT + 1];                  /* the number on the line of the last two */
-    uint32_t from_last, from_guess;                      /* how the number differs from either so far */
-    uint32_t recent;                                     /* the last three characters */
+    int32_t favour; /* above 0: where the guess and the last number differ, the guess was right more often of late */
+    uint32_t from_last, from_guess; /* how the number differs from either so far */
+    uint32_t recent;                /* the last three characters */
 };
 
 /* A list begins, of points with so many coordinates. */

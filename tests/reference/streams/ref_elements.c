@@ -43,6 +43,7 @@ struct state {
         bool point, negative, other;
     } number, previous[3], earlier[3];
     uint32_t P, c, t, a, g;
+    int favour;
     uint8_t G[21];
 };
 
@@ -307,6 +308,11 @@ static uint8_t symbol_of(uint8_t byte)
     return (uint8_t)(byte == 0 ? 12 : strchr(symbols, byte) ? strchr(symbols, byte) - symbols : 15);
 }
 
+static uint8_t text_byte(uint8_t byte)
+{
+    return byte == 0 ? '\\' : byte;
+}
+
 static void begin_number(struct state *z)
 {
     struct number *A = &z->previous[z->c], *B = &z->earlier[z->c];
@@ -341,6 +347,9 @@ static void take_in_list(struct state *z, uint8_t x)
     struct number *N = &z->number;
     bool digit = x >= '0' && x <= '9';
     z->t = (256 * z->t + x) % (1u << 24);
+    uint8_t last = text_byte(z->previous[z->c].T[N->n]), guess = text_byte(z->G[N->n]);
+    if (z->a == 0 && z->g == 0 && last != guess && x == guess && z->favour < 8) z->favour++;
+    if (z->a == 0 && z->g == 0 && last != guess && x == last && z->favour > -8) z->favour--;
     if (x == '\\') {
         if (N->negative) N->v = -N->v;
         z->earlier[z->c] = z->previous[z->c];
@@ -369,8 +378,9 @@ static uint8_t next_symbol(struct state *z)
     h[3] = HASH(63, w, 65536u * z->G[n] + 256u * z->G[n + 1] + z->g);
     h[4] = HASH(64, w, 256 * q + z->G[n]);
     z->m.s = q == 0 ? 8 : q < 3 ? 9 : 10;
-    z->m.match[0] = (struct ref_match){z->a == 0, symbol_of(A->T[n]), 2 * n};
-    uint8_t symbol = ref_mixed_symbol(&z->m);
+    bool digit = A->T[n] >= '0' && A->T[n] <= '9', by_last = z->a == 0 && (z->g > 0 || z->favour <= 0);
+    int e = !by_last && z->g == 0 ? symbol_of(z->G[n]) : by_last || !digit ? symbol_of(A->T[n]) : -1;
+    uint8_t symbol = ref_mixed_symbol(&z->m, e, 2 * n);
     z->m.match[0] = z->m.match[1] = (struct ref_match){.exists = false};
     return symbol;
 }

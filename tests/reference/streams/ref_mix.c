@@ -86,11 +86,12 @@ struct opinion {
 static struct opinion opinion_of(struct ref_mix *z, unsigned m, uint32_t node, unsigned bits)
 {
     const struct ref_match *match = &z->match[m];
-    unsigned done = 0;
+    unsigned done = 0, number = match->length < 16 ? match->length / 2 : match->length < 32 ? 8 : 9;
+    struct ref_slot *slot = &z->match_slots[m][z->s][number];
+    if (bits == 4 && node == 0) return (struct opinion){slot, true};
     while (node >> (done + 1) > 0) done++;
     if (!match->exists || (match->e | 1u << bits) >> (bits - done) != node) return (struct opinion){.slot = NULL};
-    unsigned number = match->length < 16 ? match->length / 2 : match->length < 32 ? 8 : 9;
-    return (struct opinion){&z->match_slots[m][z->s][number], match->e >> (bits - 1 - done) & 1};
+    return (struct opinion){slot, match->e >> (bits - 1 - done) & 1};
 }
 
 static int64_t squeeze(int64_t w)
@@ -177,10 +178,13 @@ uint8_t ref_mixed_byte(struct ref_mix *z, uint8_t known)
     return (uint8_t)node;
 }
 
-uint8_t ref_mixed_symbol(struct ref_mix *z)
+uint8_t ref_mixed_symbol(struct ref_mix *z, int expected, uint32_t length)
 {
     uint32_t node = 1;
-    for (int i = 0; i < 4; i++) node = 2 * node + mixed_bit(z, node, 4, 0);
+    z->match[0] = (struct ref_match){true, 0, length};
+    if (expected >= 0 && mixed_bit(z, 0, 4, 0)) node = 16 + (uint32_t)expected;
+    z->match[0].exists = false;
+    while (node < 16) node = 2 * node + mixed_bit(z, node, 4, 0);
     return (uint8_t)(node - 16);
 }
 

@@ -12,7 +12,7 @@ struct ref_slot {
 
 struct ref_match {
     bool exists;
-    uint8_t e; /* the expected byte, or symbol */
+    uint8_t e; /* the expected byte */
     uint32_t length;
 };
 
@@ -38,7 +38,7 @@ void ref_mix_read(struct ref_mix *z, const uint8_t *code, size_t size);
 uint32_t ref_even(struct ref_mix *z, unsigned k);
 /* GROUND.md 6. known: the byte, if z->known is set. */
 uint8_t ref_mixed_byte(struct ref_mix *z, uint8_t known);
-uint8_t ref_mixed_symbol(struct ref_mix *z);
+uint8_t ref_mixed_symbol(struct ref_mix *z, int expected, uint32_t length); /* expected: -1 for none */
 /* GROUND.md 7 */
 uint32_t ref_mix_hash(uint32_t h, uint32_t v);
 uint32_t ref_mix_hash_bytes(uint32_t h, const uint8_t *bytes, size_t count);
