@@ -118,8 +118,8 @@ static bool guesses(const struct deflate_coder *c)
 {
     enum { TOKENS = 3 << 14, STEPS = 8 }; /* tokens that tell it; steps a byte */
     const struct deflate_model *const m = &c->model;
-    return c->guessed || (c->may_guess && c->right >= TOKENS &&
-                          deflate_work(m->size) - m->work <= STEPS * (uint64_t)m->at);
+    return c->guessed ||
+           (c->may_guess && c->right >= TOKENS && deflate_work(m->size) - m->work <= STEPS * (uint64_t)m->at);
 }
 
 /* Writing the residue: count tokens of the block from first on. */
