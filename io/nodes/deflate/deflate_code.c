@@ -83,7 +83,7 @@ static bool code_other(struct deflate_coder *c, uint32_t predicted, uint32_t *to
     return distance > 0 && (reads_stream(c) || distance <= c->model.at);
 }
 
-static bool code_token(struct deflate_coder *c, uint32_t predicted, uint32_t *token, uint32_t hop)
+static inline bool code_token(struct deflate_coder *c, uint32_t predicted, uint32_t *token, uint32_t hop)
 {
     struct tsr_chance *hit = &c->chances.hit[length_class(deflate_length(predicted))][c->history & 15];
     const uint32_t same = tsr_range_bit(&c->range, hit, *token == predicted);
