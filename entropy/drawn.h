@@ -431,14 +431,9 @@ TSR_HD_INLINE void tsr_drawn_hash(struct tsr_drawn *d, int32_t c, int k, const e
         uint32_t h = (d->key[level][k] + own) * 0x85ebca6bu;
         h ^= h >> 15;
         d->key[level][k] = h * 0x2c1b3c6du;
+        if (two && !tsr_drawn_reads(way)) /* all slots are more than a near cache holds */
+            __builtin_prefetch(&d->bit_slot[level][d->key[level][k] >> (32 - d->slot_bits)], 1);
     }
-}
-
-/* Fetches what two values will want of the tables, which are larger than a near cache. */
-TSR_HD_INLINE void tsr_drawn_fetch(const struct tsr_drawn *d, int k)
-{
-    for (int level = 0; level < TSR_MIX_CHANCES; level++)
-        __builtin_prefetch(&d->bit_slot[level][d->key[level][k] >> (32 - d->slot_bits)], 1);
 }
 
 /* Takes the chances of a sample of two values for the mix. Returns which of its sets by memory is asked. */
@@ -575,7 +570,6 @@ TSR_HD_INLINE bool tsr_drawn_row(struct tsr_drawn *d, const uint16_t *from, cons
         if (!tsr_drawn_reads(way)) {
             for (int k = 0; k < samples; k++) row[c + k] = from[c + k];
             for (int k = 0; k < TSR_DRAWN_GROUP; k++) tsr_drawn_hash(d, c + k, k, way);
-            for (int k = 0; k < TSR_DRAWN_GROUP && tsr_drawn_is_of_two(way); k++) tsr_drawn_fetch(d, k);
         }
         for (int k = 0; k < samples; k++) {
             const uint32_t sample = tsr_drawn_sample(d, c + k, k, tsr_drawn_reads(way) ? 0 : from[c + k], way);

@@ -33,7 +33,7 @@ struct tsr_input {
     struct tsr_crew crew;
     struct tsr_memory_account *account;
     struct tsr_need need; /* of the last tsr_input_claim */
-    bool *guessed; /* or NULL */
+    bool *guessed;        /* or NULL */
     const struct tsr_watch *watch;
     enum tsr_pass pass;
     tsr_input_asks *asks;

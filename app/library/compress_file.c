@@ -483,8 +483,7 @@ static enum tsr_status compress_file(struct tsr_engine *engine, const struct tsr
     bool guessed = false;
     enum tsr_status status = tsr_open_source(source, &in, error);
     if (status == TSR_OK && wanted->verify != TSR_VERIFY_NONE) tsr_input_set_guessed(in, &guessed);
-    if (status == TSR_OK)
-        status = write_proven(engine, in, sink, wanted, &out, &finished, &written, report, error);
+    if (status == TSR_OK) status = write_proven(engine, in, sink, wanted, &out, &finished, &written, report, error);
     if (status == TSR_ERROR_VERIFY && guessed) { /* perhaps because of that */
         tsr_output_close(out);
         out = NULL;

@@ -83,7 +83,7 @@ static bool code_other(struct deflate_coder *c, uint32_t predicted, uint32_t *to
     return distance > 0 && (reads_stream(c) || distance <= c->model.at);
 }
 
-static bool code_token(struct deflate_coder *c, uint32_t predicted, uint32_t *token, uint32_t hop)
+static inline bool code_token(struct deflate_coder *c, uint32_t predicted, uint32_t *token, uint32_t hop)
 {
     struct tsr_chance *hit = &c->chances.hit[length_class(deflate_length(predicted))][c->history & 15];
     const uint32_t same = tsr_range_bit(&c->range, hit, *token == predicted);
@@ -118,8 +118,8 @@ static bool guesses(const struct deflate_coder *c)
 {
     enum { TOKENS = 3 << 14, STEPS = 8 }; /* tokens that tell it; steps a byte */
     const struct deflate_model *const m = &c->model;
-    return c->guessed || (c->may_guess && c->right >= TOKENS &&
-                          deflate_work(m->size) - m->work <= STEPS * (uint64_t)m->at);
+    return c->guessed ||
+           (c->may_guess && c->right >= TOKENS && deflate_work(m->size) - m->work <= STEPS * (uint64_t)m->at);
 }
 
 /* Writing the residue: count tokens of the block from first on. */

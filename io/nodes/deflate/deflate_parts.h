@@ -338,7 +338,7 @@ struct deflate_coder {
     bool is_costly;
     bool may_guess, guessed; /* of writing a residue: the model, which was right so far, need not be asked; was not */
     size_t right;            /* tokens of which the model was asked */
-    uint64_t choice; /* steps that choosing parameters may still take; UINT64_MAX: it has not begun */
+    uint64_t choice;         /* steps that choosing parameters may still take; UINT64_MAX: it has not begun */
     struct tsr_error *error;
     /* What follows is kept from stream to stream. */
     struct deflate_recall recall; /* of the stream that was read last */

@@ -124,7 +124,8 @@ static bool is_guessed(const uint8_t *file, size_t size)
 }
 
 /* It becomes a .tsr of so many bytes, and comes back. */
-static struct tsr_buffer compress_by(struct tsr_engine *engine, enum tsr_verify verify, const uint8_t *file, size_t size)
+static struct tsr_buffer compress_by(struct tsr_engine *engine, enum tsr_verify verify, const uint8_t *file,
+                                     size_t size)
 {
     struct tsr_buffer coded, again;
     struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
