@@ -2,7 +2,7 @@
  * refer, and the same samples back. */
 #include "both_engines.h"
 
-enum { FRAMES = 4 };
+enum { FRAMES = 3 };
 
 /* Frames of which each is like the one before, but for a shift and noise; their bases, as linked frames have them. The
  * first of each three refers to none. The base of the last one is of another image, which is no use. */
@@ -106,7 +106,7 @@ TEST(volumes)
 {
     struct rng r = {601};
     uint32_t referring = 0, packed = 0, on_gpu = 0, frames = 0;
-    for (int n = 0; n < (small_only() ? 14 : 120); n++) {
+    for (int n = 0; n < (small_only() ? 8 : 120); n++) {
         struct tsr_image image = random_image(&r, n % 6 == 5 ? 90 : 40);
         while (image.bits_allocated != 8 && image.bits_allocated != 16) image = random_image(&r, 40);
         if (n < 3) image = plain_image(33, 20 + 10 * (uint32_t)n, n == 2 ? 3 : 1, n == 1 ? 12 : 8);
@@ -132,7 +132,7 @@ TEST(volumes)
     }
     printf("%u frames of %u on the GPU; %u refer, %u of few values\n", on_gpu, frames, referring, packed);
     expect(2 * on_gpu > frames, "%u of %u frames on the GPU", on_gpu, frames);
-    expect(referring > 2 && packed > 0, "%u frames refer, %u of few values", referring, packed);
+    expect(referring > 1 && packed > 0, "%u frames refer, %u of few values", referring, packed);
 }
 
 /* Frames of few colours, whose predictors refer to none, and constant planes before others. */
