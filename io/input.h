@@ -143,7 +143,8 @@ void tsr_input_set_watch(struct tsr_input *input, const struct tsr_watch *watch,
                          tsr_input_asks *asks);
 
 /* Who codes the input may guess what is likely, and sets *guessed then: the file is restored and compared once it is
- * written, and written again without guesses if it does not come back. NULL, as at first: nothing may be guessed. */
+ * written, and written again without guesses if it does not come back (TSR_ERROR_VERIFY): so a wrong guess must end
+ * its restoring as damage, never as a limit. NULL, as at first: nothing may be guessed. */
 void tsr_input_set_guessed(struct tsr_input *input, bool *guessed);
 bool *tsr_input_guessed(const struct tsr_input *input);
 
