@@ -42,8 +42,8 @@
 #define TSR_KEPT_BLOCKS 1600
 #endif
 
-/* Pinned memory for rasters that are coded and that are decoded: 256 slices of 512 x 512. Half of it decodes CT slices at
- * the same rate, and MR slices at 0.97 of it. */
+/* Pinned memory for rasters that are coded and that are decoded: 256 slices of 512 x 512. Half of it decodes CT slices
+ * at the same rate, and MR slices at 0.97 of it. */
 #ifndef TSR_STOCK_BYTES
 #define TSR_STOCK_BYTES ((size_t)128 << 20)
 #endif

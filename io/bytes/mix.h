@@ -57,8 +57,8 @@ void tsr_mix_begin(struct tsr_mix *mix, const struct tsr_mix *origin);
 /* Codes a byte by the contexts; the value is used by a writer only. */
 uint32_t tsr_mix_byte(struct tsr_mix *mix, uint32_t value);
 
-/* Codes a symbol of four bits by the first TSR_MIX_FEW contexts: by one bit if it is the expected one, -1 for none, which
- * a match of this length predicts. Then there is no match. */
+/* Codes a symbol of four bits by the first TSR_MIX_FEW contexts: by one bit if it is the expected one, -1 for none,
+ * which a match of this length predicts. Then there is no match. */
 uint32_t tsr_mix_symbol(struct tsr_mix *mix, uint32_t value, int32_t expected, uint32_t length);
 
 uint32_t tsr_mix_hash(uint32_t h, uint32_t v);

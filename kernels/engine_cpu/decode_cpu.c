@@ -38,8 +38,8 @@ struct decode_space {
     uint16_t *lists[3];                  /* of packed colours */
     union plane_tables *tables;          /* by plane */
     struct tsr_cavlc_reader *cavlc;
-    struct tsr_base_planes base; /* if predictors may refer to one */
-    atomic_uint *left;           /* by row of tiles */
+    struct tsr_base_planes base;    /* if predictors may refer to one */
+    atomic_uint *left;              /* by row of tiles */
     struct tsr_scratches scratches; /* all frames share them: row buffers, or the coefficients of a tile */
 };
 
@@ -130,13 +130,11 @@ struct batch_shape {
 static size_t lay_out(struct decode_space *s, const struct tsr_image *image, const struct batch_shape *shape,
                       uint32_t frame, uint8_t *base)
 {
-    const size_t tables = lay_out_tables(s, image, NULL),
-                 planes = lay_out_planes(s, image, shape->in_raster, NULL);
+    const size_t tables = lay_out_tables(s, image, NULL), planes = lay_out_planes(s, image, shape->in_raster, NULL);
     if (shape->frames > SIZE_MAX / 4 / (tables + planes + 1)) return 0;
     if (shape->scratches > SIZE_MAX / 4 / (shape->scratch_bytes + 1)) return 0;
     size_t used = shape->frames * tables;
-    s->scratches =
-        tsr_lay_out_scratches(shape->scratches, shape->scratch_bytes, scratch_alignment(image), base, &used);
+    s->scratches = tsr_lay_out_scratches(shape->scratches, shape->scratch_bytes, scratch_alignment(image), base, &used);
     if (base) {
         lay_out_tables(s, image, base + frame * tables);
         lay_out_planes(s, image, shape->in_raster, base + used + frame * planes);

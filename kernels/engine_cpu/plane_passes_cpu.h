@@ -73,10 +73,10 @@ struct tsr_encode_space {
     uint8_t *drawn_pieces; /* one after the other, drawn_room bytes */
     size_t drawn_room;
     const struct tsr_scratches *drawn_scratches; /* by which threads of all frames code them */
-    int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
-    struct tsr_base_planes base;       /* if predictors may refer to one */
-    uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */
-    uint32_t *median_costs;            /* of the plane at work, tile_blocks a tile */
+    int16_t *padded[TSR_PLANES_LIMIT];           /* path P: by tile, tile_padded samples each */
+    struct tsr_base_planes base;                 /* if predictors may refer to one */
+    uint8_t *labels;                             /* of the plane at work, tile_blocks a tile */
+    uint32_t *median_costs;                      /* of the plane at work, tile_blocks a tile */
     size_t tile_padded, tile_blocks;
     struct tsr_training *training;
     struct tsr_solver *solver;
