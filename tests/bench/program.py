@@ -264,27 +264,38 @@ def report(name, rates, turns, megabytes, read_rate, count):
         print('    %d files by the CPU engine' % shown['fallbacks'])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def add_arguments(parser, work):
+    """Those that say what set there is and how it is compressed; work: the default of its folder."""
     parser.add_argument('--bin', default='build/bin')
     parser.add_argument('--frames', required=True)
     parser.add_argument('--count', type=int, default=2000)
     parser.add_argument('--kind', default='dicom')
     parser.add_argument('--effort', type=int, default=5)
     parser.add_argument('--options', default='')
-    parser.add_argument('--work', default='/dev/shm/tessera_series')
+    parser.add_argument('--work', default=work)
+
+
+def begin(o):
+    """Makes the set, in a new folder of work, and reads it once. Returns its Series."""
+    shutil.rmtree(o.work, ignore_errors=True)
+    os.makedirs(o.work)
+    series = Series(o)
+    make_series(o.frames, o.count, o.kind, series.series)
+    read_all(series.series, o.threads)
+    return series
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_arguments(parser, '/dev/shm/tessera_series')
     parser.add_argument('--only')
     parser.add_argument('--turns', type=int, default=5)
     parser.add_argument('--gpu')
     parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)))
     o = parser.parse_args()
-    shutil.rmtree(o.work, ignore_errors=True)
-    os.makedirs(o.work)
-    s = Series(o)
-    make_series(o.frames, o.count, o.kind, s.series)
+    s = begin(o)
     chosen = o.only.split(',') if o.only else []
     names = [name for name in s.commands if (any(map(name.startswith, chosen)) if chosen else ' auto' not in name)]
-    read_all(s.series, o.threads)
     megabytes = sum(os.path.getsize(os.path.join(s.series, name)) for name in os.listdir(s.series)) / 1e6
     read_s = statistics.median(read_all(s.series, o.threads) for _ in range(o.turns))
     for name in names:

@@ -75,20 +75,10 @@ def draw(path, title, runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('svg')
-    parser.add_argument('--bin', default='build/bin')
-    parser.add_argument('--frames', required=True)
-    parser.add_argument('--count', type=int, default=2000)
-    parser.add_argument('--kind', default='dicom')
-    parser.add_argument('--effort', type=int, default=5)
-    parser.add_argument('--options', default='')
-    parser.add_argument('--work', default='/dev/shm/time_line')
+    program.add_arguments(parser, '/dev/shm/time_line')
     o = parser.parse_args()
     o.gpu, o.threads = None, len(os.sched_getaffinity(0))
-    shutil.rmtree(o.work, ignore_errors=True)
-    os.makedirs(o.work)
-    series = program.Series(o)
-    program.make_series(o.frames, o.count, o.kind, series.series)
-    program.read_all(series.series, o.threads)
+    series = program.begin(o)
     runs = {}
     for name in RUNS:
         tried = []
