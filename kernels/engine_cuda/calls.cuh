@@ -79,6 +79,12 @@ cudaError_t tsr_copy_frames(const tsr_batch *batch, Apart apart, Copy copy)
     return range(0);
 }
 
+/* The place of a frame's original, or of its base, at the end of the area: the first one is the last. */
+static inline uint8_t *tsr_place_at_end(const tsr_batch *batch, uint32_t number, size_t bytes)
+{
+    return batch->host_end - (number + 1) * bytes;
+}
+
 static inline tsr_cuda_engine *tsr_cuda_engine_of(tsr_engine *engine)
 {
     return reinterpret_cast<tsr_cuda_engine *>(engine);

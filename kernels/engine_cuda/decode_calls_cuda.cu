@@ -28,10 +28,6 @@ const char *const other_model = "a frame has lanes, paths, slices or drawn plane
  * they are, models of all frames, then tiles of all frames; where frames are measured, what is measured of them. At the
  * end of the area stand originals, or bases: no frame has both. The first one is the last. On the way back: states,
  * sums, then rasters. */
-uint8_t *place_at_end(const tsr_batch *batch, uint32_t number, size_t bytes)
-{
-    return batch->host_end - (number + 1) * bytes;
-}
 
 /* True if copies between the raster and the device can run without the area. */
 bool is_in_stock(const decoding_call &call, const uint8_t *raster)
@@ -51,7 +47,7 @@ void stage(tsr_batch *batch, const tsr_batch_call *call)
         put(frames->jobs[i].model);
         for (uint32_t t = 0; t < frames->jobs[i].tiles; t++) put(frames->jobs[i].tile[t]);
         const tsr_decode_job &job = frames->jobs[i];
-        uint8_t *const at_end = place_at_end(batch, call->first + i, call->frame_bytes);
+        uint8_t *const at_end = tsr_place_at_end(batch, call->first + i, call->frame_bytes);
         if (batch->kind.measures && !is_in_stock(*frames, job.original))
             memcpy(at_end, job.original, call->frame_bytes);
         if (batch->kind.has_bases) memcpy(at_end, job.base.raster, call->frame_bytes);
@@ -86,10 +82,10 @@ cudaError_t copy_originals(const tsr_batch *batch, tsr_measured *measured)
             const tsr_decode_job &job = frames.jobs[i];
             const uint32_t number = call->first + i;
             measured[number] = *job.measured;
-            TSR_CUDA_TRY(cudaMemcpyAsync(m.originals + number * m.frame_bytes,
-                                         is_in_stock(frames, job.original) ? job.original
-                                                                           : place_at_end(batch, number, m.frame_bytes),
-                                         m.frame_bytes, cudaMemcpyHostToDevice, batch->slot->stream));
+            TSR_CUDA_TRY(cudaMemcpyAsync(
+                m.originals + number * m.frame_bytes,
+                is_in_stock(frames, job.original) ? job.original : tsr_place_at_end(batch, number, m.frame_bytes),
+                m.frame_bytes, cudaMemcpyHostToDevice, batch->slot->stream));
         }
     }
     return cudaMemcpyAsync(m.measured, measured, m.frames * sizeof *measured, cudaMemcpyHostToDevice,
@@ -101,7 +97,7 @@ cudaError_t copy_bases(const tsr_batch *batch)
 {
     const tsr_cuda_decode_batch &b = batch->decode;
     for (uint32_t f = 0; f < b.frames; f++)
-        TSR_CUDA_TRY(cudaMemcpyAsync(b.bases.rasters + f * b.frame_bytes, place_at_end(batch, f, b.frame_bytes),
+        TSR_CUDA_TRY(cudaMemcpyAsync(b.bases.rasters + f * b.frame_bytes, tsr_place_at_end(batch, f, b.frame_bytes),
                                      b.frame_bytes, cudaMemcpyHostToDevice, batch->slot->stream));
     return cudaSuccess;
 }

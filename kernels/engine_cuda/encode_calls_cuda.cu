@@ -259,19 +259,13 @@ bool is_in_stock(const encoding_call &call, uint32_t index)
     return tsr_stock_has(&tsr_cuda_engine_of(call.engine)->stock, call.jobs[index].raster);
 }
 
-/* At the end of the area, the first one last. */
-uint8_t *place_of_base(const tsr_batch *batch, uint32_t number, size_t bytes)
-{
-    return batch->host_end - (number + 1) * bytes;
-}
-
 void stage_frame(void *context, unsigned index)
 {
     const shared_frames &f = *static_cast<const shared_frames *>(context);
     const size_t bytes = f.call->frame_bytes;
     const tsr_base &base = f.frames->jobs[index].base;
     if (f.batch->kind.has_bases && base.raster)
-        memcpy(place_of_base(f.batch, f.call->first + index, bytes), base.raster, bytes);
+        memcpy(tsr_place_at_end(f.batch, f.call->first + index, bytes), base.raster, bytes);
     if (is_in_stock(*f.frames, index)) return;
     memcpy(f.batch->host + (f.call->first + index) * bytes, f.frames->jobs[index].raster, bytes);
 }
@@ -335,8 +329,8 @@ cudaError_t copy_bases(const tsr_batch *batch, const void *before)
             const uint32_t number = call->first + i;
             refers[number] = static_cast<const encoding_call *>(call->context)->jobs[i].base.raster != NULL;
             if (!refers[number]) continue;
-            TSR_CUDA_TRY(cudaMemcpyAsync(p.bases.rasters + number * bytes, place_of_base(batch, number, bytes), bytes,
-                                         cudaMemcpyHostToDevice, batch->slot->stream));
+            TSR_CUDA_TRY(cudaMemcpyAsync(p.bases.rasters + number * bytes, tsr_place_at_end(batch, number, bytes),
+                                         bytes, cudaMemcpyHostToDevice, batch->slot->stream));
         }
     return cudaMemcpyAsync(const_cast<uint8_t *>(p.refers), refers, batch->frames, cudaMemcpyHostToDevice,
                            batch->slot->stream);
